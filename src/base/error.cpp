@@ -1,0 +1,46 @@
+#include "base/error.h"
+
+#include <string_view>
+#include <utility>
+
+namespace flexor {
+
+Error::Error(ErrorKind kind, std::string what, std::string where, std::string hint)
+    : std::runtime_error(std::move(what)), kind_(kind), where_(std::move(where)), hint_(std::move(hint)) {}
+
+int exit_code(ErrorKind kind) {
+  switch (kind) {
+    case ErrorKind::kUsage:
+    case ErrorKind::kConfig:
+      return 2;
+    case ErrorKind::kInterrupted:
+      return 130;
+    case ErrorKind::kTerminated:
+      return 143;
+    default:
+      return 1;
+  }
+}
+
+std::string format_error(const Error& error) {
+  std::string text = "error: ";
+  text += error.what();
+  if (!error.where().empty()) {
+    text += " (" + error.where() + ")";
+  }
+  text += '\n';
+  if (!error.hint().empty()) {
+    text += "  hint: " + error.hint() + '\n';
+  }
+  return text;
+}
+
+Error to_error(const std::exception& exception) {
+  if (const auto* error = dynamic_cast<const Error*>(&exception)) {
+    return *error;
+  }
+  const std::string_view text = exception.what();
+  return Error(ErrorKind::kRuntime, std::string(text.substr(0, text.find('\n'))));
+}
+
+}  // namespace flexor
