@@ -1,0 +1,36 @@
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/json.h"
+
+namespace flexor::data {
+
+enum class Severity { kWarning, kError };
+
+/// One thing that is odd (warning) or wrong (error) about a dataset. Fields that do not apply are empty.
+struct Finding {
+  std::string code;  ///< stable name: "row_count", "camera_without_files", ...
+  Severity severity = Severity::kError;
+  std::string file;  ///< relative to the dataset's root where it lies below it
+  std::optional<int64_t> episode, frame;
+  std::string feature;
+  std::string expected, found;
+  std::string message;  ///< one sentence, lower case, without the place
+  std::string hint;
+
+  std::string where() const;  ///< "data/x.parquet, episode 3, frame 7, feature action"
+};
+
+Json to_json(const Finding& finding);  ///< all keys, null where it does not apply
+
+bool has_errors(const std::vector<Finding>& findings);
+
+/// Logs every warning, then throws if there is an error.
+/// @throws Error(kData) with the first error's place and hint; more than one: how many, and the first few
+void report_findings(const std::vector<Finding>& findings);
+
+}  // namespace flexor::data
