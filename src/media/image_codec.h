@@ -1,0 +1,21 @@
+#pragma once
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "media/picture.h"
+
+namespace flexor::media {
+
+/// PNG or JPEG file content to RGB; grey and palette pictures are expanded, alpha is dropped, 16 bits become 8.
+/// PNG is exact; JPEG may differ from other decoders by a few levels (inverse DCT and chroma upsampling are theirs).
+/// @param where  the place that an error names
+/// @throws Error(kData) if the bytes are neither, or damaged
+void decode_image(std::span<const uint8_t> bytes, const std::string& where, Picture& out);
+
+std::vector<uint8_t> encode_png(const Picture& picture);  ///< lossless
+/// @param quality  1 (small) to 31 (coarse) is FFmpeg's scale; here 1..100 as elsewhere, 90 looks lossless
+std::vector<uint8_t> encode_jpeg(const Picture& picture, int quality = 90);
+
+}  // namespace flexor::media

@@ -1,0 +1,47 @@
+#pragma once
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "media/picture.h"
+
+namespace flexor::media {
+
+/// Places a picture into a target of another size, keeping its shape: bilinear with half-pixel centres and no
+/// antialiasing, centred, the rest zero. Scaled size = (int(h / r), int(w / r)), r = max(w / W, h / H).
+/// Two forms, as LeRobot's resize_with_pad: `to_uint8` repeats the fixed-point arithmetic of PyTorch's uint8
+/// interpolation bit for bit (15-bit weights, rows first, rounded between the passes); `to_float` works on value / 255.
+/// The taps are computed once; not thread-safe (it holds scratch rows): one per thread.
+class ResizeWithPad {
+ public:
+  /// All sizes > 0.
+  ResizeWithPad(int source_width, int source_height, int target_width, int target_height);
+
+  bool fits(int source_width, int source_height) const { return source_width == sw_ && source_height == sh_; }
+
+  /// @param out  [3, target_height, target_width], planar
+  void to_uint8(const Picture& picture, std::span<uint8_t> out);
+  void to_float(const Picture& picture, std::span<float> out);  ///< values 0..1
+
+  int scaled_width() const { return nw_; }
+  int scaled_height() const { return nh_; }
+
+ private:
+  /// Two neighbours of each output position of one axis, and their weights.
+  struct Axis {
+    std::vector<int> index;                 ///< [n]: first neighbour
+    std::vector<int> next;                  ///< [n]: second neighbour (the same at the border)
+    std::vector<int16_t> weight0, weight1;  ///< [n]: fixed point, scaled by 2^precision
+    std::vector<float> lambda;              ///< [n]: weight of the second neighbour
+    int precision = 0;
+  };
+  static Axis make_axis(int in, int out);
+  const uint8_t* scaled_row(const Picture& picture, int y);
+
+  int sw_, sh_, tw_, th_, nw_, nh_, left_, top_;
+  Axis x_, y_;
+  std::vector<uint8_t> rows_[2];  ///< horizontally scaled source rows, planar [3, nw]
+  int row_number_[2] = {-1, -1};
+};
+
+}  // namespace flexor::media
