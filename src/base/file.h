@@ -39,6 +39,7 @@ class StagedFolder {
 
  private:
   std::string target_, path_;
+  int lock_ = -1;  ///< descriptor of the folder, locked while this object lives
   bool committed_ = false;
 };
 

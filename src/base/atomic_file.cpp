@@ -1,0 +1,78 @@
+#include "base/atomic_file.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <system_error>
+#include <utility>
+
+#include "base/file_errors.h"
+#include "base/stale_temporaries.h"
+
+namespace flexor {
+
+AtomicFile::AtomicFile(std::string path) : path_(std::move(path)) {
+  const std::filesystem::path folder = std::filesystem::path(path_).parent_path();
+  if (!folder.empty()) {
+    std::error_code code;
+    std::filesystem::create_directories(folder, code);
+    if (code) {
+      throw_file_error("cannot make the folder", folder.string(), code.value());
+    }
+  }
+  if (std::filesystem::is_directory(path_)) {
+    throw_file_error("cannot write the file", path_, EISDIR);
+  }
+  remove_stale_temporaries(path_);
+  temporary_ = temporary_pattern(path_);
+  descriptor_ = ::mkostemp(temporary_.data(), O_CLOEXEC);
+  if (descriptor_ < 0) {
+    throw_file_error("cannot write the file", path_, errno);
+  }
+  lock_temporary(descriptor_);
+  const mode_t mask = ::umask(0);
+  ::umask(mask);
+  ::fchmod(descriptor_, 0666 & ~mask);  // mkostemp gives 0600
+}
+
+AtomicFile::~AtomicFile() {
+  if (descriptor_ >= 0) {
+    ::close(descriptor_);
+    ::unlink(temporary_.c_str());
+  }
+}
+
+void AtomicFile::write(std::span<const std::byte> bytes) {
+  while (!bytes.empty()) {
+    const ssize_t written = ::write(descriptor_, bytes.data(), bytes.size());
+    if (written < 0 && errno != EINTR) {
+      throw_file_error("cannot write the file", path_, errno);
+    }
+    if (written > 0) {
+      bytes = bytes.subspan(static_cast<size_t>(written));
+    }
+  }
+}
+
+void AtomicFile::commit() {
+  if (::fsync(descriptor_) != 0 || std::rename(temporary_.c_str(), path_.c_str()) != 0) {
+    throw_file_error("cannot write the file", path_, errno);  // the destructor removes the temporary
+  }
+  const int closed = ::close(std::exchange(descriptor_, -1));
+  if (closed != 0) {
+    throw_file_error("cannot write the file", path_, errno);
+  }
+  const std::string parent = std::filesystem::path(path_).parent_path().string();
+  const int folder = ::open(parent.empty() ? "." : parent.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (folder >= 0) {
+    ::fsync(folder);
+    ::close(folder);
+  }
+}
+
+}  // namespace flexor

@@ -1,0 +1,30 @@
+#pragma once
+#include <cstddef>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace flexor {
+
+/// A file that is written piece by piece and appears under its name complete or not at all: bytes go to a temporary name
+/// beside it; commit() fsyncs, renames and fsyncs the folder. Without commit() the destructor removes the temporary.
+/// Missing parent folders are made.
+class AtomicFile {
+ public:
+  /// @throws Error(kFile)
+  explicit AtomicFile(std::string path);
+  ~AtomicFile();
+  AtomicFile(const AtomicFile&) = delete;
+  AtomicFile& operator=(const AtomicFile&) = delete;
+
+  /// @throws Error(kFile) when the disk is full or the device fails
+  void write(std::span<const std::byte> bytes);
+  void write(std::string_view text) { write(std::as_bytes(std::span(text.data(), text.size()))); }
+  void commit();
+
+ private:
+  std::string path_, temporary_;
+  int descriptor_ = -1;
+};
+
+}  // namespace flexor
