@@ -1,0 +1,36 @@
+#pragma once
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "models/policy_model.h"
+
+namespace flexor::models {
+
+struct LoadOptions {
+  bool allow_partial = false;  ///< accept missing and unused tensors (they are reported); misshapen ones never
+};
+
+/// What became of the tensors of a file and of the model's parameters; names without the leading "model.".
+struct LoadReport {
+  int64_t loaded = 0;                                         ///< parameters that were filled
+  std::vector<std::string> missing;                           ///< parameters that the file does not have (left as they are)
+  std::vector<std::string> unused;                            ///< tensors of the file that the model has no place for
+  std::vector<std::pair<std::string, std::string>> remapped;  ///< name in the file, name in the model
+};
+
+/// Fills the model from LeRobot or openpi-PyTorch weights: a .safetensors file, an index of shards
+/// (*.safetensors.index.json), or a folder that holds model.safetensors or its index. With or without the `model.`
+/// prefix; pi0 <-> pi0.5 renames and older layouts as LeRobot's loader accepts them. The embedding is `embed_tokens` if
+/// the file has it, else `paligemma.lm_head`. Tensors of the parameter's own dtype stay views of the mapped file (private:
+/// training never changes the file), others are cast.
+/// @throws Error(kFile), Error(kCheckpoint): misshapen tensors (all listed, expected and found), or missing and unused
+///         tensors without `allow_partial`; the model is unchanged then
+LoadReport load_weights(PolicyModel& model, const std::string& path, const LoadOptions& options = {});
+
+/// "model.safetensors" as LeRobot's strict loader wants it: `model.` prefix, `embed_tokens` and both lm_heads.
+/// LoRA is merged into the weights. @throws Error(kFile)
+void save_weights(PolicyModel& model, const std::string& path);
+
+}  // namespace flexor::models
