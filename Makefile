@@ -1,0 +1,50 @@
+# Flexor. `make demo` and `make test` are all that a newcomer needs; `make help` lists the rest.
+SHELL := /bin/bash
+JOBS ?= $(shell nproc)
+BUILD ?= build
+PYTHON := $(CURDIR)/.deps/venv/bin/python
+SOURCES = $(shell find src bench -name '*.h' -o -name '*.cpp')
+
+.PHONY: help deps ready build demo test bench format format-check lint sanitize clean
+
+help:  ## this list
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## */\1\t/' | expand -t 16
+
+deps:  ## install the distribution packages and .deps/venv (torch, pyarrow)
+	@tools/install_deps.sh
+
+ready:
+	@tools/install_deps.sh --if-needed
+
+build: ready  ## the program, build/flexor
+	@tools/build.sh $(BUILD) flexor
+
+demo: build  ## fine-tune pi0.5 on the bundled videos, evaluate it, write a report
+	@tools/demo.sh $(BUILD)/flexor
+
+test: ready  ## build and run every test
+	@tools/build.sh $(BUILD) all
+	@$(PYTHON) tools/run_tests.py $(BUILD) --jobs $(JOBS)
+
+sanitize: ready  ## build into build-sanitize and run every test under ASan and UBSan
+	@tools/build.sh build-sanitize all -DFLEXOR_SANITIZE=ON
+	@$(PYTHON) tools/run_tests.py build-sanitize --jobs $(JOBS) --sanitize
+
+bench: ready  ## run the benchmarks of bench/ (JSON lines)
+	@tools/build.sh $(BUILD) all
+	@bench/run.sh $(BUILD)
+
+format:  ## format all sources
+	@tools/install_deps.sh --dev
+	@.deps/venv/bin/clang-format -i $(SOURCES)
+
+format-check:  ## fail when a source is not formatted
+	@tools/install_deps.sh --dev
+	@.deps/venv/bin/clang-format --dry-run --Werror $(SOURCES)
+
+lint: ready  ## clang-tidy on the sources changed since main (all with LINT=all)
+	@tools/install_deps.sh --dev
+	@tools/lint.sh $(BUILD) $(LINT)
+
+clean:  ## remove what was built; the dependencies stay
+	rm -rf build build-sanitize out
