@@ -1,0 +1,149 @@
+#include "config/value.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <limits>
+
+#include "base/str_cat.h"
+
+namespace flexor::config {
+
+const Value* Value::find(std::string_view key) const {
+  const auto found = std::find_if(members.begin(), members.end(), [key](const Member& m) { return m.first == key; });
+  return found == members.end() ? nullptr : &found->second;
+}
+
+Value* Value::find(std::string_view key) { return const_cast<Value*>(std::as_const(*this).find(key)); }
+
+Value Value::null(std::string place) {
+  Value value;
+  value.place = std::move(place);
+  return value;
+}
+
+Value Value::map(std::string place) {
+  Value value;
+  value.kind = Kind::kMap;
+  value.place = std::move(place);
+  return value;
+}
+
+Value Value::scalar(std::string text, std::string place) {
+  Value value;
+  value.kind = Kind::kScalar;
+  value.text = std::move(text);
+  value.place = std::move(place);
+  return value;
+}
+
+std::string shown(const Value& value) {
+  switch (value.kind) {
+    case Value::Kind::kNull:
+      return "null";
+    case Value::Kind::kScalar:
+      return "'" + value.text + "'";
+    case Value::Kind::kList:
+      return str_cat("a list of ", value.items.size());
+    default:
+      return value.members.empty() ? "an empty map" : str_cat("a map with the key '", value.members.front().first, "'");
+  }
+}
+
+bool read_float(std::string_view text, double& number) {
+  std::string digits(text);
+  std::erase(digits, '_');
+  std::string_view rest = digits;
+  const bool negative = rest.starts_with('-');
+  if (negative || rest.starts_with('+')) {
+    rest.remove_prefix(1);
+  }
+  constexpr std::string_view kInfinities[] = {".inf", ".Inf", ".INF", "inf"};
+  constexpr std::string_view kNans[] = {".nan", ".NaN", ".NAN", "nan"};
+  if (std::find(std::begin(kInfinities), std::end(kInfinities), rest) != std::end(kInfinities)) {
+    number = negative ? -std::numeric_limits<double>::infinity() : std::numeric_limits<double>::infinity();
+    return true;
+  }
+  if (std::find(std::begin(kNans), std::end(kNans), rest) != std::end(kNans)) {
+    number = std::numeric_limits<double>::quiet_NaN();
+    return true;
+  }
+  if (rest.empty() || (rest[0] != '.' && (rest[0] < '0' || rest[0] > '9'))) {
+    return false;
+  }
+  const auto [end, code] = std::from_chars(rest.data(), rest.data() + rest.size(), number);
+  number = negative ? -number : number;
+  return code == std::errc() && end == rest.data() + rest.size();
+}
+
+bool read_int(std::string_view text, int64_t& number) {
+  std::string digits(text);
+  std::erase(digits, '_');
+  std::string_view rest = digits;
+  if (rest.starts_with('+')) {
+    rest.remove_prefix(1);
+  }
+  const auto [end, code] = std::from_chars(rest.data(), rest.data() + rest.size(), number);
+  if (code == std::errc() && end == rest.data() + rest.size() && text.find_first_not_of('_') == 0) {
+    return true;
+  }
+  constexpr double kLimit = 9007199254740992.0;  // 2^53: floats beyond are no longer every integer
+  double value = 0.0;
+  if (read_float(text, value) && std::trunc(value) == value && std::abs(value) <= kLimit) {
+    number = static_cast<int64_t>(value);
+    return true;
+  }
+  return false;
+}
+
+namespace {
+
+Json scalar_to_json(const Value& value) {
+  if (value.quoted) {
+    return Json(value.text);
+  }
+  const std::string& text = value.text;
+  if (text == "true" || text == "True" || text == "TRUE") {
+    return Json(true);
+  }
+  if (text == "false" || text == "False" || text == "FALSE") {
+    return Json(false);
+  }
+  int64_t integer = 0;
+  const bool has_point = text.find_first_of(".eEnN") != std::string::npos;
+  if (!has_point && read_int(text, integer)) {
+    return Json(integer);
+  }
+  double number = 0.0;
+  if (text != "inf" && text != "nan" && read_float(text, number)) {
+    return Json(number);
+  }
+  return Json(text);
+}
+
+}  // namespace
+
+Json to_json(const Value& value) {
+  switch (value.kind) {
+    case Value::Kind::kNull:
+      return Json();
+    case Value::Kind::kScalar:
+      return scalar_to_json(value);
+    case Value::Kind::kList: {
+      Json list = Json::array();
+      for (const Value& item : value.items) {
+        list.push_back(to_json(item));
+      }
+      return list;
+    }
+    default: {
+      Json::Object object;
+      for (const auto& [key, member] : value.members) {
+        object.emplace_back(key, to_json(member));
+      }
+      return Json(std::move(object));
+    }
+  }
+}
+
+}  // namespace flexor::config
