@@ -15,7 +15,7 @@ namespace flexor::media {
 void decode_image(std::span<const uint8_t> bytes, const std::string& where, Picture& out);
 
 std::vector<uint8_t> encode_png(const Picture& picture);  ///< lossless
-/// @param quality  1 (small) to 31 (coarse) is FFmpeg's scale; here 1..100 as elsewhere, 90 looks lossless
+/// @param quality  1 (small) to 100 (best)
 std::vector<uint8_t> encode_jpeg(const Picture& picture, int quality = 90);
 
 }  // namespace flexor::media

@@ -29,19 +29,31 @@ class ResizeWithPad {
  private:
   /// Two neighbours of each output position of one axis, and their weights.
   struct Axis {
-    std::vector<int> index;                 ///< [n]: first neighbour
-    std::vector<int> next;                  ///< [n]: second neighbour (the same at the border)
+    std::vector<int> index, next;           ///< [n]: neighbours; equal at the border
     std::vector<int16_t> weight0, weight1;  ///< [n]: fixed point, scaled by 2^precision
-    std::vector<float> lambda;              ///< [n]: weight of the second neighbour
     int precision = 0;
+    std::vector<int> index_f, next_f;       ///< [n]: the same, found in float32 arithmetic
+    std::vector<float> lambda;              ///< [n]: weight of next_f
   };
   static Axis make_axis(int in, int out);
-  const uint8_t* scaled_row(const Picture& picture, int y);
+
+  /// The two source rows scaled last, planar [3, nw]: consecutive output rows often share one.
+  template <typename T>
+  struct Rows {
+    std::vector<T> values[2];
+    int number[2] = {-1, -1};
+  };
+  template <typename T>
+  const T* scaled_row(Rows<T>& rows, const Picture& picture, int y, int keep) const;
+  void scale_row(const uint8_t* source, uint8_t* out) const;
+  void scale_row(const uint8_t* source, float* out) const;
+  template <typename T>
+  void begin(Rows<T>& rows, const Picture& picture, std::span<T> out) const;
 
   int sw_, sh_, tw_, th_, nw_, nh_, left_, top_;
   Axis x_, y_;
-  std::vector<uint8_t> rows_[2];  ///< horizontally scaled source rows, planar [3, nw]
-  int row_number_[2] = {-1, -1};
+  Rows<uint8_t> rows_;
+  Rows<float> rows_f_;
 };
 
 }  // namespace flexor::media

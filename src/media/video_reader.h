@@ -26,17 +26,17 @@ struct VideoInfo {
   double duration_s = 0;   ///< of the stream, else of the container
 };
 
-class VideoDecoder;
+class DecoderPool;
 
 /// Frame-exact random access to the video stream of one file. Frames are found by their presentation timestamps, so
 /// that frame reordering, negative first decoding timestamps and open GOPs do not shift them. Not thread-safe.
 class VideoReader {
  public:
   /// Reads the header only.
-  /// @param decoder  decoder to share with other readers of this thread (see VideoCache); by default an own one
+  /// @param decoders  decoders to share with other readers of this thread (see VideoCache); by default an own one
   /// @throws Error(kFile) if the file is missing, unreadable or a Git-LFS pointer
   /// @throws Error(kData) if it is truncated, no video, without a video stream, or its codec has no decoder here
-  static std::unique_ptr<VideoReader> open(const std::string& path, std::shared_ptr<VideoDecoder> decoder = nullptr);
+  static std::unique_ptr<VideoReader> open(const std::string& path, DecoderPool* decoders = nullptr);
   ~VideoReader();
   VideoReader(const VideoReader&) = delete;
   VideoReader& operator=(const VideoReader&) = delete;

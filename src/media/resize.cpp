@@ -1,0 +1,162 @@
+#include "media/resize.h"
+
+#include <algorithm>
+#include <cassert>
+#include <cmath>
+#include <cstring>
+
+namespace flexor::media {
+namespace {
+
+// Largest number of fraction bits with which the largest weight still fits 15 bits (PyTorch's and Pillow's rule).
+int weight_precision(double largest) {
+  int precision = 0;
+  while (precision < 22 && static_cast<int>(0.5 + largest * (1 << (precision + 1))) < (1 << 15)) {
+    ++precision;
+  }
+  return precision;
+}
+
+}  // namespace
+
+ResizeWithPad::ResizeWithPad(int source_width, int source_height, int target_width, int target_height)
+    : sw_(source_width), sh_(source_height), tw_(target_width), th_(target_height) {
+  assert(sw_ > 0 && sh_ > 0 && tw_ > 0 && th_ > 0);
+  const double ratio = std::max(static_cast<double>(sw_) / tw_, static_cast<double>(sh_) / th_);
+  nw_ = std::clamp(static_cast<int>(sw_ / ratio), 1, tw_);
+  nh_ = std::clamp(static_cast<int>(sh_ / ratio), 1, th_);
+  left_ = (tw_ - nw_) / 2;
+  top_ = (th_ - nh_) / 2;
+  x_ = make_axis(sw_, nw_);
+  y_ = make_axis(sh_, nh_);
+}
+
+ResizeWithPad::Axis ResizeWithPad::make_axis(int in, int out) {
+  const auto n = static_cast<size_t>(out);
+  Axis axis;
+  axis.index.resize(n);
+  axis.next.resize(n);
+  axis.weight0.resize(n);
+  axis.weight1.resize(n);
+  axis.index_f.resize(n);
+  axis.next_f.resize(n);
+  axis.lambda.resize(n);
+  const double scale = static_cast<double>(in) / out;
+  const float scale_f = static_cast<float>(in) / static_cast<float>(out);
+  std::vector<double> share0(n), share1(n);
+  double largest = 0;
+  for (size_t i = 0; i < n; ++i) {
+    // Fixed point: a triangle of half-width 1 around the centre, normalised over the neighbours inside the picture.
+    const double center = scale * (static_cast<double>(i) + 0.5);
+    const int first = std::max(static_cast<int>(center - 0.5), 0);
+    const int size = std::clamp(std::min(static_cast<int>(center + 1.5), in) - first, 1, 2);
+    const double a = std::max(0.0, 1.0 - std::abs(first - center + 0.5));
+    const double b = size == 2 ? std::max(0.0, 1.0 - std::abs(first + 1 - center + 0.5)) : 0.0;
+    axis.index[i] = first;
+    axis.next[i] = first + size - 1;
+    share0[i] = a / (a + b);
+    share1[i] = b / (a + b);
+    largest = std::max({largest, share0[i], share1[i]});
+    // Float: the position in float32, as PyTorch computes it.
+    const float position = std::max(scale_f * (static_cast<float>(i) + 0.5F) - 0.5F, 0.0F);
+    axis.index_f[i] = std::min(static_cast<int>(position), in - 1);
+    axis.next_f[i] = std::min(axis.index_f[i] + 1, in - 1);
+    axis.lambda[i] = std::clamp(position - static_cast<float>(axis.index_f[i]), 0.0F, 1.0F);
+  }
+  axis.precision = weight_precision(largest);
+  const double one = 1 << axis.precision;
+  for (size_t i = 0; i < n; ++i) {
+    axis.weight0[i] = static_cast<int16_t>(0.5 + share0[i] * one);
+    axis.weight1[i] = static_cast<int16_t>(0.5 + share1[i] * one);
+  }
+  return axis;
+}
+
+void ResizeWithPad::scale_row(const uint8_t* source, uint8_t* out) const {
+  const int half = 1 << (x_.precision - 1), shift = x_.precision;
+  uint8_t *red = out, *green = red + nw_, *blue = green + nw_;
+  for (int x = 0; x < nw_; ++x) {
+    const auto i = static_cast<size_t>(x);
+    const uint8_t *a = source + 3 * x_.index[i], *b = source + 3 * x_.next[i];
+    const int wa = x_.weight0[i], wb = x_.weight1[i];
+    red[x] = static_cast<uint8_t>((a[0] * wa + b[0] * wb + half) >> shift);
+    green[x] = static_cast<uint8_t>((a[1] * wa + b[1] * wb + half) >> shift);
+    blue[x] = static_cast<uint8_t>((a[2] * wa + b[2] * wb + half) >> shift);
+  }
+}
+
+void ResizeWithPad::scale_row(const uint8_t* source, float* out) const {
+  for (int x = 0; x < nw_; ++x) {
+    const auto i = static_cast<size_t>(x);
+    const uint8_t *a = source + 3 * x_.index_f[i], *b = source + 3 * x_.next_f[i];
+    const float wb = x_.lambda[i], wa = 1.0F - wb;
+    for (int c = 0; c < 3; ++c) {
+      out[c * nw_ + x] = static_cast<float>(a[c]) / 255.0F * wa + static_cast<float>(b[c]) / 255.0F * wb;
+    }
+  }
+}
+
+// Source row y at the new width; the slot that holds row `keep` stays.
+template <typename T>
+const T* ResizeWithPad::scaled_row(Rows<T>& rows, const Picture& picture, int y, int keep) const {
+  for (const int slot : {0, 1}) {
+    if (rows.number[slot] == y) {
+      return rows.values[slot].data();
+    }
+  }
+  const int slot = rows.number[0] == keep ? 1 : 0;
+  rows.number[slot] = y;
+  scale_row(picture.rgb.data() + static_cast<size_t>(y) * static_cast<size_t>(sw_) * 3, rows.values[slot].data());
+  return rows.values[slot].data();
+}
+
+template <typename T>
+void ResizeWithPad::begin(Rows<T>& rows, const Picture& picture, std::span<T> out) const {
+  assert(fits(picture.width, picture.height));
+  assert(out.size() == static_cast<size_t>(tw_) * static_cast<size_t>(th_) * 3);
+  (void)picture;
+  for (const int slot : {0, 1}) {
+    rows.number[slot] = -1;
+    rows.values[slot].resize(static_cast<size_t>(nw_) * 3);
+  }
+  if (nw_ < tw_ || nh_ < th_) {
+    std::fill(out.begin(), out.end(), T{0});
+  }
+}
+
+void ResizeWithPad::to_uint8(const Picture& picture, std::span<uint8_t> out) {
+  begin(rows_, picture, out);
+  const int half = 1 << (y_.precision - 1), shift = y_.precision;
+  for (int y = 0; y < nh_; ++y) {
+    const auto i = static_cast<size_t>(y);
+    const uint8_t* a = scaled_row(rows_, picture, y_.index[i], y_.next[i]);
+    const uint8_t* b = scaled_row(rows_, picture, y_.next[i], y_.index[i]);
+    const int wa = y_.weight0[i], wb = y_.weight1[i];
+    for (int c = 0; c < 3; ++c) {
+      uint8_t* target = out.data() + (c * th_ + top_ + y) * tw_ + left_;
+      const uint8_t *ra = a + c * nw_, *rb = b + c * nw_;
+      for (int x = 0; x < nw_; ++x) {
+        target[x] = static_cast<uint8_t>((ra[x] * wa + rb[x] * wb + half) >> shift);
+      }
+    }
+  }
+}
+
+void ResizeWithPad::to_float(const Picture& picture, std::span<float> out) {
+  begin(rows_f_, picture, out);
+  for (int y = 0; y < nh_; ++y) {
+    const auto i = static_cast<size_t>(y);
+    const float* a = scaled_row(rows_f_, picture, y_.index_f[i], y_.next_f[i]);
+    const float* b = scaled_row(rows_f_, picture, y_.next_f[i], y_.index_f[i]);
+    const float wb = y_.lambda[i], wa = 1.0F - wb;
+    for (int c = 0; c < 3; ++c) {
+      float* target = out.data() + (c * th_ + top_ + y) * tw_ + left_;
+      const float *ra = a + c * nw_, *rb = b + c * nw_;
+      for (int x = 0; x < nw_; ++x) {
+        target[x] = std::clamp(ra[x] * wa + rb[x] * wb, 0.0F, 1.0F);
+      }
+    }
+  }
+}
+
+}  // namespace flexor::media
