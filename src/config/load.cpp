@@ -147,4 +147,13 @@ Origins bind(FieldTable& table, const Sources& sources, const Check& check) {
   return origins;
 }
 
+void bind_json(FieldTable& table, const Json& json, const std::string& where, ErrorKind kind) {
+  std::vector<Finding> findings;
+  Origins origins;
+  Binder(table, origins, findings).section(table, from_json(json, where), "");
+  if (!findings.empty()) {
+    throw to_error(findings, kind);
+  }
+}
+
 }  // namespace flexor::config

@@ -37,7 +37,11 @@ using Check = std::function<std::vector<Finding>(const Origins&)>;
 ///         known one, duplicate keys, wrong types, values out of range, missing required keys, contradicting aliases
 Origins bind(FieldTable& table, const Sources& sources, const Check& check = {});
 
-/// The same for a struct with a field table.
+/// Fills the struct behind `table` from an object of a JSON file, by the same rules.
+/// @throws Error(kind) that lists all problems, at `where`
+void bind_json(FieldTable& table, const Json& json, const std::string& where, ErrorKind kind);
+
+/// `bind` for a struct with a field table.
 template <typename S>
 Origins load(S& config, const Sources& sources, const Check& check = {}) {
   FieldTable table;

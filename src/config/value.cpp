@@ -146,4 +146,27 @@ Json to_json(const Value& value) {
   }
 }
 
+Value from_json(const Json& json, const std::string& place) {
+  Value value = Value::null(place);
+  if (json.is_object()) {
+    value.kind = Value::Kind::kMap;
+    for (const auto& [key, member] : json.as_object()) {
+      value.members.emplace_back(key, from_json(member, place));
+    }
+  } else if (json.is_array()) {
+    value.kind = Value::Kind::kList;
+    for (const Json& element : json.as_array()) {
+      value.items.push_back(from_json(element, place));
+    }
+  } else if (json.is_string()) {
+    value = Value::scalar(json.as_string(), place);
+    value.quoted = true;
+  } else if (!json.is_null()) {
+    const bool is_finite = !json.is_number() || std::isfinite(json.as_double());
+    const double number = is_finite ? 0.0 : json.as_double();
+    value = Value::scalar(is_finite ? json.dump() : std::isnan(number) ? ".nan" : number < 0 ? "-.inf" : ".inf", place);
+  }
+  return value;
+}
+
 }  // namespace flexor::config

@@ -40,6 +40,9 @@ std::string shown(const Value& value);
 /// Typed by YAML's core rules: null, true/false, integers, floats (.inf and .nan too), else text.
 Json to_json(const Value& value);
 
+/// A JSON value as if it had been written in a configuration at `place`.
+Value from_json(const Json& json, const std::string& place);
+
 /// The number in `text`, whole. "1_000" and "1e3" are integers; "inf", ".inf", "nan", ".nan" are floats.
 bool read_int(std::string_view text, int64_t& number);
 bool read_float(std::string_view text, double& number);

@@ -12,7 +12,8 @@
 
 namespace flexor::config {
 class FieldTable;
-}
+struct Finding;
+}  // namespace flexor::config
 
 namespace flexor::schema {
 
@@ -95,11 +96,21 @@ PolicyConfig default_policy_config(std::string_view type);
 
 /// All keys but input_features and output_features, for YAML and the command line.
 void fields(config::FieldTable& table, PolicyConfig& config);
+void fields(config::FieldTable& table, RtcConfig& config);
 void fields(config::FieldTable& table, Architecture& architecture);
+void fields(config::FieldTable& table, VisionSize& size);
+void fields(config::FieldTable& table, GemmaSize& size);
+
+/// Rules across fields: sizes that fit each other, features that fit the maximal dims, options that Flexor does not have.
+/// @param prefix  of the keys in the findings, "policy." or ""
+std::vector<config::Finding> check(const PolicyConfig& config, const std::string& prefix);
 
 /// From LeRobot's config.json. Unknown keys go to `extra`. @throws Error(kCheckpoint) naming key and file
 PolicyConfig policy_config_from_json(const Json& json, const std::string& where);
-/// In LeRobot's key order, loadable by its `from_pretrained`.
+/// From the config.json of openpi's PyTorch checkpoints (action_dim, action_horizon, variants, precision), which does not
+/// say whether it is pi0 or pi0.5. @throws Error(kCheckpoint)
+PolicyConfig policy_config_from_openpi(const Json& json, std::string_view type, const std::string& where);
+/// In LeRobot's key order, loadable by its `from_pretrained`; bfloat16_autocast is written as float32, which the weights are.
 Json to_json(const PolicyConfig& config);
 
 }  // namespace flexor::schema

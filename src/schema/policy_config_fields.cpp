@@ -1,0 +1,279 @@
+// The keys of LeRobot's config.json: one table for YAML, command line and JSON.
+#include <algorithm>
+#include <array>
+
+#include "base/error.h"
+#include "base/str_cat.h"
+#include "config/field_table.h"
+#include "config/load.h"
+#include "schema/policy_config.h"
+
+namespace flexor::schema {
+namespace {
+
+constexpr double kMaxSize = 1 << 20, kMaxDepth = 1000;
+
+/// A key that LeRobot has and Flexor only passes on, with LeRobot's default.
+void pass_on(config::FieldTable& table, PolicyConfig& config, const std::string& key, const Json& default_value) {
+  const auto read = [&config, key](const Json& value) { config.extra[key] = value; };
+  const auto write = [&config, key, default_value] {
+    const Json* value = config.extra.find(key);
+    return value == nullptr ? default_value : *value;
+  };
+  table.custom(key, "any", read, write, "of LeRobot; kept for it, not used here").hidden();
+}
+
+void normalization_field(config::FieldTable& table, PolicyConfig& config) {
+  const auto read = [&config](const Json& value) {
+    std::map<FeatureType, NormMode> mapping;
+    for (const auto& [type, mode] : value.as_object()) {
+      mapping.emplace(feature_type_from_name(type), norm_mode_from_name(mode.as_string()));
+    }
+    config.normalization_mapping = std::move(mapping);
+  };
+  const auto write = [&config] {
+    Json object = Json::object();
+    for (const auto& [type, mode] : config.normalization_mapping) {
+      object[feature_type_name(type)] = Json(norm_mode_name(mode));
+    }
+    return object;
+  };
+  table.custom("normalization_mapping", "map to text", read, write,
+               "how VISUAL, STATE and ACTION are normalised: IDENTITY, MEAN_STD, MIN_MAX, QUANTILES or QUANTILE10",
+               config::FieldSpec::Form::kMap);
+}
+
+void flow_fields(config::FieldTable& table, PolicyConfig& c) {
+  table("chunk_size", c.chunk_size, "actions that the model predicts at once").range(1, kMaxSize);
+  table("n_action_steps", c.n_action_steps, "actions of a chunk that a robot executes").range(1, kMaxSize);
+  table("max_state_dim", c.max_state_dim, "width to which states are padded").range(1, kMaxSize);
+  table("max_action_dim", c.max_action_dim, "width to which actions are padded").range(1, kMaxSize);
+  table("num_inference_steps", c.num_inference_steps, "integration steps of sampling").range(1, kMaxDepth);
+  table("time_sampling_beta_alpha", c.time_sampling_beta_alpha, "alpha of the Beta distribution of training times").range(1e-6, 1e6);
+  table("time_sampling_beta_beta", c.time_sampling_beta_beta, "beta of the Beta distribution of training times").range(1e-6, 1e6);
+  table("time_sampling_scale", c.time_sampling_scale, "training times are scale * Beta + offset").range(0, 1);
+  table("time_sampling_offset", c.time_sampling_offset, "see time_sampling_scale").range(0, 1);
+  table("min_period", c.min_period, "shortest period of the sinusoids that embed the time").range(1e-12, 1e12);
+  table("max_period", c.max_period, "longest period of the sinusoids that embed the time").range(1e-12, 1e12);
+  table("use_relative_actions", c.use_relative_actions, "predict actions relative to the state");
+  table("relative_exclude_joints", c.relative_exclude_joints, "joints whose actions stay absolute");
+  table("action_feature_names", c.action_feature_names, "names of the action's values, for relative_exclude_joints");
+  table.section("rtc_config", c.rtc_config, "real-time chunking");
+  table("image_resolution", c.image_resolution, "height and width of the pictures that the vision tower sees, pixels").range(1, 1 << 14);
+  table("empty_cameras", c.empty_cameras, "cameras that the policy has and the data has not").range(0, 64);
+}
+
+void training_fields(config::FieldTable& table, PolicyConfig& c) {
+  table("gradient_checkpointing", c.gradient_checkpointing, "recompute activations in the backward pass to save memory");
+  pass_on(table, c, "compile_model", Json(false));
+  pass_on(table, c, "compile_mode", Json("max-autotune"));
+  table("freeze_vision_encoder", c.freeze_vision_encoder, "do not train the vision tower");
+  table("train_expert_only", c.train_expert_only, "train only the action expert and the small projections");
+  table("optimizer_lr", c.optimizer_lr, "peak learning rate").range(0, 1e3);
+  table("optimizer_betas", c.optimizer_betas, "AdamW's betas").range(0, 1);
+  table("optimizer_eps", c.optimizer_eps, "AdamW's epsilon").range(0, 1);
+  table("optimizer_weight_decay", c.optimizer_weight_decay, "decoupled weight decay, of every parameter").range(0, 1e3);
+  table("optimizer_grad_clip_norm", c.optimizer_grad_clip_norm, "largest global norm of the gradients").range(0, 1e12);
+  table("scheduler_warmup_steps", c.scheduler_warmup_steps, "steps of linear warmup").range(0, 1e12);
+  table("scheduler_decay_steps", c.scheduler_decay_steps, "steps of the cosine decay, warmup included").range(1, 1e12);
+  table("scheduler_decay_lr", c.scheduler_decay_lr, "learning rate after the decay").range(0, 1e3);
+}
+
+void prompt_length_field(config::FieldTable& table, PolicyConfig& c) {
+  table("tokenizer_max_length", c.tokenizer_max_length, "tokens to which prompts are padded").range(1, kMaxSize);
+}
+
+/// Constants of the architecture that our config.json states for the reader's sake.
+const std::array<std::pair<std::string_view, double>, 3> kFixedSizes = {
+    {{"layer_norm_eps", 1e-6}, {"rms_norm_eps", 1e-6}, {"rope_theta", 10000.0}}};
+
+std::vector<PolicyFeature> features_from_json(const Json& json, const std::string& where) {
+  std::vector<PolicyFeature> features;
+  for (const auto& [name, entry] : json.as_object()) {
+    try {
+      PolicyFeature feature{name, feature_type_from_name(entry.at("type").as_string()), {}};
+      for (const Json& size : entry.at("shape").as_array()) {
+        feature.shape.push_back(size.as_int());
+      }
+      features.push_back(std::move(feature));
+    } catch (const Error& error) {
+      throw Error(ErrorKind::kCheckpoint, error.what(), str_cat(where, ", ", name));
+    }
+  }
+  return features;
+}
+
+Json features_to_json(const std::vector<PolicyFeature>& features) {
+  Json object = Json::object();
+  for (const PolicyFeature& feature : features) {
+    object[feature.name] = Json::object({{"type", Json(feature_type_name(feature.type))}, {"shape", Json(feature.shape)}});
+  }
+  return object;
+}
+
+/// Removes the constants from `architecture`. @throws Error(kCheckpoint) if one has another value
+Json without_fixed_sizes(Json architecture, const std::string& where) {
+  for (const auto& [key, expected] : kFixedSizes) {
+    const Json* value = architecture.find(key);
+    if (value != nullptr && (!value->is_number() || value->as_double() != expected)) {
+      throw Error(ErrorKind::kCheckpoint, str_cat("expected ", expected, ", found ", value->dump()),
+                  str_cat(where, ", architecture.", key));
+    }
+    architecture.erase(key);
+  }
+  return architecture;
+}
+
+}  // namespace
+
+void fields(config::FieldTable& table, VisionSize& size) {
+  table("width", size.width, "width of the SigLIP tower").range(1, kMaxSize);
+  table("depth", size.depth, "layers").range(1, kMaxDepth);
+  table("num_heads", size.num_heads, "attention heads").range(1, kMaxSize);
+  table("mlp_dim", size.mlp_dim, "inner width of the MLPs").range(1, kMaxSize);
+  table("patch_size", size.patch_size, "side of a patch, pixels").range(1, kMaxSize);
+}
+
+void fields(config::FieldTable& table, GemmaSize& size) {
+  table("width", size.width, "width of the residual stream").range(1, kMaxSize);
+  table("depth", size.depth, "layers").range(1, kMaxDepth);
+  table("mlp_dim", size.mlp_dim, "inner width of the MLPs").range(1, kMaxSize);
+  table("num_heads", size.num_heads, "query heads").range(1, kMaxSize);
+  table("num_kv_heads", size.num_kv_heads, "key and value heads").range(1, kMaxSize);
+  table("head_dim", size.head_dim, "width of a head").range(2, kMaxSize);
+}
+
+void fields(config::FieldTable& table, Architecture& architecture) {
+  table("vocab_size", architecture.vocab_size, "rows of the embedding table").range(1, 1 << 30);
+  table.section("vision", architecture.vision, "SigLIP vision tower");
+  table.section("paligemma", architecture.paligemma, "Gemma language model");
+  table.section("action_expert", architecture.action_expert, "Gemma action expert");
+}
+
+void fields(config::FieldTable& table, RtcConfig& config) {
+  table("enabled", config.enabled, "guide a new chunk by the actions that are still to be executed");
+  table("prefix_attention_schedule", config.prefix_attention_schedule, "how the weight of old actions falls")
+      .choices({"ZEROS", "ONES", "LINEAR", "EXP"});
+  table("max_guidance_weight", config.max_guidance_weight, "largest weight of the guidance").range(0, 1e6);
+  table("execution_horizon", config.execution_horizon, "actions that are executed before the next chunk").range(0, kMaxSize);
+}
+
+void fields(config::FieldTable& table, PolicyConfig& c) {
+  table("type", c.type, "the policy").choices({"pi0", "pi05"});
+  table("n_obs_steps", c.n_obs_steps, "observations per sample").range(1, 1);
+  table("device", c.device, "device that the checkpoint was trained on");
+  pass_on(table, c, "use_amp", Json(false));
+  pass_on(table, c, "use_peft", Json(false));
+  pass_on(table, c, "push_to_hub", Json(true));
+  for (const char* key : {"repo_id", "private", "tags", "license", "pretrained_path", "pretrained_revision"}) {
+    pass_on(table, c, key, Json());
+  }
+  table("paligemma_variant", c.paligemma_variant, "size of the language model").choices({"gemma_2b", "gemma_300m"});
+  table("action_expert_variant", c.action_expert_variant, "size of the action expert").choices({"gemma_2b", "gemma_300m"});
+  table("dtype", c.dtype, "of weights and computation; autocast: float32 weights, bfloat16 products")
+      .choices({"float32", "bfloat16", "bfloat16_autocast"});
+  flow_fields(table, c);
+  if (c.is_pi05()) {
+    prompt_length_field(table, c);  // LeRobot's order differs between the two
+  }
+  normalization_field(table, c);
+  training_fields(table, c);
+  if (!c.is_pi05()) {
+    prompt_length_field(table, c);
+  }
+  table.section("architecture", c.architecture, "sizes other than those of the variants");
+}
+
+PolicyConfig policy_config_from_json(const Json& json, const std::string& where) {
+  try {
+    PolicyConfig config = default_policy_config(json.at("type").as_string());
+    config::FieldTable table;
+    fields(table, config);
+    Json known = Json::object();
+    for (const auto& [key, value] : json.as_object()) {
+      if (key == "input_features") {
+        config.input_features = features_from_json(value, where);
+      } else if (key == "output_features") {
+        config.output_features = features_from_json(value, where);
+      } else if (key == "architecture" && value.is_object()) {
+        known[key] = without_fixed_sizes(value, where);
+      } else if (key == "rtc_config" && value.is_object()) {
+        known[key] = value;
+        known[key].erase("debug");
+        known[key].erase("debug_maxlen");
+      } else if (table.find(key) != nullptr) {
+        known[key] = value;
+      } else {
+        config.extra[key] = value;
+      }
+    }
+    config::bind_json(table, known, where, ErrorKind::kCheckpoint);
+    return config;
+  } catch (const Error& error) {
+    if (error.kind() == ErrorKind::kCheckpoint) {
+      throw;
+    }
+    throw Error(ErrorKind::kCheckpoint, error.what(), where, error.hint());
+  }
+}
+
+PolicyConfig policy_config_from_openpi(const Json& json, std::string_view type, const std::string& where) {
+  PolicyConfig config = default_policy_config(type);
+  try {
+    if (const Json* value = json.find("action_dim")) {
+      config.max_action_dim = config.max_state_dim = value->as_int();
+    }
+    if (const Json* value = json.find("action_horizon")) {
+      config.chunk_size = config.n_action_steps = value->as_int();
+    }
+    if (const Json* value = json.find("paligemma_variant")) {
+      config.paligemma_variant = value->as_string();
+    }
+    if (const Json* value = json.find("action_expert_variant")) {
+      config.action_expert_variant = value->as_string();
+    }
+    if (const Json* value = json.find("precision")) {
+      config.dtype = value->as_string();
+    }
+    config.sizes();  // for unknown variants
+  } catch (const Error& error) {
+    throw Error(ErrorKind::kCheckpoint, error.what(), where);
+  }
+  return config;
+}
+
+Json to_json(const PolicyConfig& config) {
+  PolicyConfig copy = config;
+  copy.dtype = config.dtype == "bfloat16" ? "bfloat16" : "float32";
+  config::FieldTable table;
+  fields(table, copy);
+  const Json written = table.write();
+  Json out = Json::object();
+  for (const auto& [key, value] : written.as_object()) {
+    if (key == "architecture") {
+      continue;
+    }
+    out[key] = value;
+    if (key == "n_obs_steps") {
+      out["input_features"] = features_to_json(config.input_features);
+      out["output_features"] = features_to_json(config.output_features);
+    }
+  }
+  if (config.rtc_config) {
+    out["rtc_config"]["debug"] = Json(false);
+    out["rtc_config"]["debug_maxlen"] = Json(100);
+  }
+  for (const auto& [key, value] : config.extra.as_object()) {
+    out[key] = value;
+  }
+  if (config.architecture) {
+    Json architecture = written.at("architecture");
+    for (const auto& [key, value] : kFixedSizes) {
+      architecture[key] = Json(value);
+    }
+    out["architecture"] = std::move(architecture);
+  }
+  return out;
+}
+
+}  // namespace flexor::schema
