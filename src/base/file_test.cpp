@@ -1,0 +1,209 @@
+#include "base/file.h"
+
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+
+#include "base/atomic_file.h"
+#include "base/error.h"
+
+namespace flexor {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::HasSubstr;
+
+class FileTest : public testing::Test {
+ protected:
+  FileTest() {
+    std::string name = (fs::temp_directory_path() / "flexor_file_test_XXXXXX").string();
+    folder_ = ::mkdtemp(name.data());
+  }
+  ~FileTest() override { fs::remove_all(folder_); }
+
+  std::string path(const std::string& name) const { return (folder_ / name).string(); }
+  void write(const std::string& name, const std::string& text) const {
+    fs::create_directories((folder_ / name).parent_path());
+    std::ofstream(path(name), std::ios::binary) << text;
+  }
+  std::vector<std::string> names() const {
+    std::vector<std::string> found;
+    for (const auto& entry : fs::directory_iterator(folder_)) {
+      found.push_back(entry.path().filename().string());
+    }
+    std::sort(found.begin(), found.end());
+    return found;
+  }
+  template <typename F>
+  static Error error_of(F&& action) {
+    try {
+      action();
+    } catch (const Error& error) {
+      return error;
+    }
+    ADD_FAILURE() << "no error";
+    return Error(ErrorKind::kRuntime, "");
+  }
+  /// Runs `action` in a child that then dies without destructors.
+  template <typename F>
+  static void in_killed_process(F&& action) {
+    const pid_t child = ::fork();
+    if (child == 0) {
+      action();
+      ::kill(::getpid(), SIGKILL);
+    }
+    int status = 0;
+    ::waitpid(child, &status, 0);
+    ASSERT_TRUE(WIFSIGNALED(status));
+  }
+
+  fs::path folder_;
+};
+
+TEST_F(FileTest, ReadsWholeFilesAndNamesMissingOnes) {
+  write("a", std::string("x\0y", 3));
+  EXPECT_EQ(read_file(path("a")), std::string("x\0y", 3));
+  EXPECT_FALSE(read_file("/proc/self/status").empty());  // its size is 0
+  const Error error = error_of([&] { read_file(path("b")); });
+  EXPECT_EQ(error.kind(), ErrorKind::kFile);
+  EXPECT_STREQ(error.what(), "no such file");
+  EXPECT_EQ(error.where(), path("b"));
+  EXPECT_THAT(error_of([&] { read_file(folder_.string()); }).what(), HasSubstr("folder"));
+}
+
+TEST_F(FileTest, AtomicWriteReplacesAndLeavesNothingElse) {
+  write_file_atomic(path("sub/a.txt"), "one");
+  write_file_atomic(path("sub/a.txt"), "two");
+  EXPECT_EQ(read_file(path("sub/a.txt")), "two");
+  EXPECT_EQ(std::distance(fs::directory_iterator(path("sub")), fs::directory_iterator()), 1);
+  struct stat info {};
+  ::stat(path("sub/a.txt").c_str(), &info);
+  EXPECT_EQ(info.st_mode & 0400, 0400u);
+}
+
+TEST_F(FileTest, AnUncommittedAtomicFileLeavesTheOldOne) {
+  write("a", "old");
+  {
+    AtomicFile file(path("a"));
+    file.write(std::string_view("new"));
+  }
+  EXPECT_EQ(read_file(path("a")), "old");
+  EXPECT_EQ(names(), std::vector<std::string>{"a"});
+}
+
+TEST_F(FileTest, LeftoversOfKilledWritersGoLiveOnesStay) {
+  in_killed_process([&] { (new AtomicFile(path("a")))->write(std::string_view("half")); });
+  EXPECT_EQ(names().size(), 1u);
+  AtomicFile live(path("a"));
+  EXPECT_EQ(names().size(), 1u);
+  write_file_atomic(path("a"), "whole");
+  EXPECT_EQ(names().size(), 2u);  // `live` was not taken for a leftover
+  live.write(std::string_view("later"));
+  live.commit();
+  EXPECT_EQ(read_file(path("a")), "later");
+  EXPECT_EQ(names(), std::vector<std::string>{"a"});
+}
+
+TEST_F(FileTest, StagedFolderAppearsWhole) {
+  {
+    StagedFolder staged(path("run/000100"));
+    write_file_atomic(staged.path() + "/deep/a.txt", "x");
+    EXPECT_FALSE(fs::exists(path("run/000100")));
+    staged.commit();
+  }
+  EXPECT_EQ(read_file(path("run/000100/deep/a.txt")), "x");
+  EXPECT_EQ(std::distance(fs::directory_iterator(path("run")), fs::directory_iterator()), 1);
+}
+
+TEST_F(FileTest, StagedFolderReplacesAnOldOne) {
+  write("t/old.txt", "old");
+  StagedFolder staged(path("t"));
+  write_file_atomic(staged.path() + "/new.txt", "new");
+  staged.commit();
+  EXPECT_TRUE(fs::exists(path("t/new.txt")));
+  EXPECT_FALSE(fs::exists(path("t/old.txt")));
+  EXPECT_EQ(names(), std::vector<std::string>{"t"});
+}
+
+TEST_F(FileTest, AbandonedAndKilledStagingLeavesNothing) {
+  { const StagedFolder staged(path("t")); }
+  EXPECT_TRUE(names().empty());
+  in_killed_process([&] { write_file_atomic((new StagedFolder(path("t")))->path() + "/a", "x"); });
+  EXPECT_EQ(names().size(), 1u);
+  const StagedFolder live(path("t"));
+  EXPECT_EQ(names().size(), 1u);
+  const StagedFolder second(path("t"));
+  EXPECT_EQ(names().size(), 2u);
+}
+
+TEST_F(FileTest, KnowsGitLfsPointers) {
+  write("p", "version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 1\n");
+  write("q", "version 2");
+  EXPECT_TRUE(is_lfs_pointer(path("p")));
+  EXPECT_FALSE(is_lfs_pointer(path("q")));
+  EXPECT_FALSE(is_lfs_pointer(path("missing")));
+  const Error error = error_of([&] { check_input_file(path("p")); });
+  EXPECT_THAT(error.what(), HasSubstr("Git-LFS pointer"));
+  EXPECT_THAT(error.hint(), HasSubstr("git lfs pull"));
+  EXPECT_NO_THROW(check_input_file(path("q")));
+}
+
+TEST_F(FileTest, UnwritableFoldersAreNamedBeforeWork) {
+  check_writable_folder(path("new/deep"));
+  EXPECT_TRUE(fs::is_empty(path("new/deep")));
+  write("file", "x");
+  EXPECT_EQ(error_of([&] { check_writable_folder(path("file")); }).kind(), ErrorKind::kFile);
+  EXPECT_EQ(error_of([&] { check_writable_folder(path("file/below")); }).kind(), ErrorKind::kFile);
+  EXPECT_EQ(error_of([&] { check_writable_folder("/proc/flexor"); }).kind(), ErrorKind::kFile);
+}
+
+TEST_F(FileTest, FoldersWithoutPermissionAreNamed) {
+  ::chmod(folder_.c_str(), 0555);
+  const auto attempt = [&] {
+    if (::geteuid() == 0 && ::setuid(65534) != 0) {  // root may write everywhere
+      ::_exit(1);
+    }
+    const Error error = error_of([&] { write_file_atomic(path("a"), "x"); });
+    std::fputs(format_error(error).c_str(), stderr);
+    ::_exit(error.kind() == ErrorKind::kFile ? 0 : 1);
+  };
+  EXPECT_EXIT(attempt(), testing::ExitedWithCode(0), "permission denied");
+  ::chmod(folder_.c_str(), 0755);
+}
+
+TEST_F(FileTest, AFullDiskIsAnErrorThatLeavesNothing) {
+  if (::mount("tmpfs", folder_.c_str(), "tmpfs", 0, "size=64k") != 0) {
+    GTEST_SKIP() << "needs the right to mount a small file system";
+  }
+  const Error error = error_of([&] { write_file_atomic(path("big"), std::string(1 << 20, 'x')); });
+  const std::vector<std::string> left = names();
+  ::umount(folder_.c_str());
+  EXPECT_EQ(error.kind(), ErrorKind::kFile);
+  EXPECT_THAT(error.what(), HasSubstr("no space left"));
+  EXPECT_THAT(error.hint(), HasSubstr("free some space"));
+  EXPECT_TRUE(left.empty());
+}
+
+TEST_F(FileTest, MapsFilesAlsoForPrivateWriting) {
+  write("a", "abc");
+  write("empty", "");
+  const auto shared = MappedFile::open(path("a"));
+  EXPECT_EQ(std::string_view(static_cast<const char*>(shared->data()), shared->size()), "abc");
+  const auto copy = MappedFile::open(path("a"), /*private_writable=*/true);
+  static_cast<char*>(copy->data())[0] = 'z';
+  EXPECT_EQ(read_file(path("a")), "abc");
+  EXPECT_EQ(MappedFile::open(path("empty"))->size(), 0u);
+  EXPECT_EQ(error_of([&] { MappedFile::open(path("none")); }).kind(), ErrorKind::kFile);
+}
+
+}  // namespace
+}  // namespace flexor

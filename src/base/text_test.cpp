@@ -1,0 +1,49 @@
+#include "base/text.h"
+
+#include <gtest/gtest.h>
+
+namespace flexor {
+namespace {
+
+TEST(Nearest, FindsTypingErrors) {
+  const std::vector<std::string> keys = {"dataset.root", "dataset.episodes", "optimizer.lr", "batch_size", "steps", "seed"};
+  EXPECT_EQ(nearest("batchsize", keys), "batch_size");
+  EXPECT_EQ(nearest("batch-size", keys), "batch_size");
+  EXPECT_EQ(nearest("stesp", keys), "steps");
+  EXPECT_EQ(nearest("optimiser.lr", keys), "optimizer.lr");
+  EXPECT_EQ(nearest("lr", keys), "optimizer.lr");
+  EXPECT_EQ(nearest("data.root", keys), "dataset.root");
+}
+
+TEST(Nearest, DoesNotGuessWildly) {
+  EXPECT_EQ(nearest("telemetry", {"steps", "seed"}), "");
+  EXPECT_EQ(nearest("x", {}), "");
+}
+
+TEST(Text, SplitsJoinsAndTrims) {
+  EXPECT_EQ(split_text("a,,b", ','), (std::vector<std::string>{"a", "", "b"}));
+  EXPECT_EQ(split_text("", ','), std::vector<std::string>{""});
+  EXPECT_EQ(join_text({"a", "b"}, ", "), "a, b");
+  EXPECT_EQ(trim_text(" \t a b\n"), "a b");
+  EXPECT_EQ(trim_text("  "), "");
+}
+
+TEST(HumanCount, FollowsLeRobotsLogLine) {
+  EXPECT_EQ(human_count(999), "999");
+  EXPECT_EQ(human_count(1234), "1K");
+  EXPECT_EQ(human_count(1500), "2K");
+  EXPECT_EQ(human_count(2500), "2K");  // Python rounds halves to even
+  EXPECT_EQ(human_count(999'999), "1000K");
+  EXPECT_EQ(human_count(3.2e9), "3B");
+}
+
+TEST(Human, BytesAndSeconds) {
+  EXPECT_EQ(human_bytes(512), "512 B");
+  EXPECT_EQ(human_bytes(1536), "1.5 KiB");
+  EXPECT_EQ(human_seconds(8.26), "8.3 s");
+  EXPECT_EQ(human_seconds(245), "4 min 05 s");
+  EXPECT_EQ(human_seconds(7620), "2 h 07 min");
+}
+
+}  // namespace
+}  // namespace flexor
