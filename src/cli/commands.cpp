@@ -1,0 +1,26 @@
+#include "cli/commands.h"
+
+namespace flexor::cli {
+namespace {
+
+constexpr const Command* kCommands[] = {
+    &kDatasetInfo,
+    &kHelp,
+};
+
+}  // namespace
+
+std::span<const Command* const> commands() {
+  return kCommands;
+}
+
+const Command* find_command(std::string_view path) {
+  for (const Command* command : kCommands) {
+    if (command->path == path) {
+      return command;
+    }
+  }
+  return nullptr;
+}
+
+}  // namespace flexor::cli

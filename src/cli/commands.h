@@ -1,0 +1,19 @@
+#pragma once
+#include <span>
+#include <string_view>
+
+#include "cli/command.h"
+
+namespace flexor::cli {
+
+// Each stands in a file of its own, cli/<name>.cpp.
+extern const Command kDatasetInfo;
+extern const Command kHelp;
+
+/// All commands, in the order in which help shows them. Help, docs/cli.md, dispatch and "did you mean" read this list.
+std::span<const Command* const> commands();
+
+/// The command of exactly this path, or null.
+const Command* find_command(std::string_view path);
+
+}  // namespace flexor::cli

@@ -1,0 +1,96 @@
+#include <ATen/ops/isfinite.h>
+#include <filesystem>
+#include <ostream>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "base/str_cat.h"
+#include "cli/commands.h"
+#include "cli/threads.h"
+#include "config/command_line.h"
+#include "policy/policy.h"
+#include "schema/batch_file.h"
+#include "tensor/rng.h"
+#include "tensor/safetensors.h"
+#include "tensor/shape.h"
+#include "tensor/tensor.h"
+
+namespace flexor::cli {
+namespace {
+
+struct Options {
+  std::string policy, batch, output, tokenizer_path, norm_stats;
+  std::optional<std::string> dtype;
+  std::optional<int64_t> num_steps;
+  int64_t seed = 0, threads = 0;
+  bool json = false;
+};
+
+void fields(config::FieldTable& table, Options& o) {
+  table("policy", o.policy, "policy folder (pretrained_model)").required().value_name("DIR");
+  table("batch", o.batch, "safetensors file of model-side tensors").required().value_name("FILE");
+  table("output", o.output, "safetensors file to write").required().short_flag('o').value_name("FILE");
+  table("num_steps", o.num_steps, "Euler steps; default: num_inference_steps of the policy").range(1, 1000);
+  table("dtype", o.dtype, "default: as config.json says").choices({"float32", "bfloat16", "bfloat16_autocast"});
+  table("norm_stats", o.norm_stats, "openpi's norm_stats.json; default: the policy's statistics").value_name("FILE");
+  table("tokenizer_path", o.tokenizer_path, "file or folder; default: from the policy's folder").value_name("PATH");
+  table("seed", o.seed, "of the noise when the batch has neither sample_noise nor noise");
+  table("threads", o.threads, "0: LibTorch's choice").range(0, 1024);
+  table("json", o.json, "print one JSON object instead of text");
+}
+
+Tensor start_noise(const schema::BatchFile& batch, const policy::Policy& policy, int64_t seed) {
+  for (const char* name : {"sample_noise", "noise"}) {
+    if (batch.has(name)) {
+      return batch.at(name);
+    }
+  }
+  at::Generator generator = make_generator(static_cast<uint64_t>(seed));
+  return policy.draw_noise(batch.batch.size(), generator);
+}
+
+int run(const Args& args, const Io& io) {
+  const auto options = config::parse<Options>(args);
+  set_threads(options.threads);
+  const std::string folder = std::filesystem::path(options.output).parent_path().string();
+  check_writable_folder(folder.empty() ? "." : folder);
+  const schema::BatchFile batch = schema::read_batch_file(options.batch);
+  policy::PolicyOptions policy_options;
+  policy_options.dtype = options.dtype;
+  policy_options.tokenizer_path = options.tokenizer_path;
+  policy_options.norm_stats = options.norm_stats;
+  policy::Policy policy = policy::Policy::open(options.policy, policy_options);
+  models::SampleOptions sampling = policy.default_sampling();
+  sampling.num_steps = options.num_steps.value_or(sampling.num_steps);
+  const at::NoGradGuard no_gradients;
+  const policy::ActionChunk chunk = policy.predict(batch.batch, start_noise(batch, policy, options.seed), sampling);
+  if (!at::isfinite(chunk.actions).all().item<bool>()) {
+    throw Error(ErrorKind::kRuntime, "the policy's actions are not finite", options.policy, "are its weights intact?");
+  }
+  const std::vector<NamedTensor> tensors = {{"actions_normalized", chunk.normalized}, {"actions", chunk.actions}};
+  write_safetensors(options.output, tensors);
+  if (options.json) {
+    io.out << Json::object({{"output", options.output},
+                            {"actions", Json(chunk.actions.sizes().vec())},
+                            {"num_steps", sampling.num_steps}})
+                  .dump()
+           << '\n';
+  } else {
+    io.out << "actions " << shape_text(chunk.actions.sizes()) << " in " << options.output << '\n';
+  }
+  return 0;
+}
+
+}  // namespace
+
+const Command kPredict{
+    .path = "predict",
+    .summary = "Sample action chunks for a file of prepared inputs.",
+    .notes =
+        "The batch holds normalised, tokenised tensors and raw pictures under LeRobot's names; sampling starts from "
+        "its `sample_noise`,\nelse from its `noise`, else from noise drawn with --seed. Writes `actions_normalized` "
+        "[B, T, max_action_dim] and `actions`\n[B, T, A] in physical units.\n",
+    .usage = &config::usage<Options>,
+    .run = &run};
+
+}  // namespace flexor::cli

@@ -1,0 +1,42 @@
+#include "models/open_model.h"
+
+#include <filesystem>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "base/json.h"
+#include "base/str_cat.h"
+#include "schema/policy_config.h"
+
+namespace flexor::models {
+namespace {
+
+constexpr const char* kDtypes = "float32, bfloat16 or bfloat16_autocast";
+
+void set_dtype(const std::string& dtype, schema::PolicyConfig& config, ComputeOptions& compute) {
+  if (dtype != "float32" && dtype != "bfloat16" && dtype != "bfloat16_autocast") {
+    throw Error(ErrorKind::kConfig, str_cat("unknown dtype '", dtype, "'"), {}, str_cat("one of ", kDtypes));
+  }
+  compute.autocast = dtype == "bfloat16_autocast";
+  config.dtype = compute.autocast ? "float32" : dtype;
+}
+
+}  // namespace
+
+std::unique_ptr<PolicyModel> open_model(const std::string& folder, const std::optional<std::string>& dtype,
+                                        ComputeOptions compute, const LoadOptions& load) {
+  if (!std::filesystem::is_directory(folder)) {
+    throw Error(
+        ErrorKind::kFile, "no such policy folder", folder,
+        "give the folder that holds config.json and model.safetensors: RUN_DIR/checkpoints/last/pretrained_model");
+  }
+  const std::string path = (std::filesystem::path(folder) / "config.json").string();
+  check_input_file(path);
+  schema::PolicyConfig config = schema::policy_config_from_json(Json::read_file(path), path);
+  set_dtype(dtype.value_or(config.dtype), config, compute);
+  std::unique_ptr<PolicyModel> model = make_policy(config, compute);
+  load_weights(*model, folder, load);
+  return model;
+}
+
+}  // namespace flexor::models
