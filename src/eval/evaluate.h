@@ -1,0 +1,45 @@
+#pragma once
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/json.h"
+#include "data/raw_batch.h"
+#include "policy/policy.h"
+
+namespace flexor::eval {
+
+struct EvalOptions {
+  std::optional<int64_t> num_steps;  ///< denoising steps; none: the policy's
+  uint64_t seed = 0;                 ///< noise and time, per frame: results do not depend on the batch size
+  std::vector<std::string> action_names;  ///< A names for the report; empty: action_0, action_1, ...
+};
+
+/// Open-loop error of a policy on recorded frames, in physical units. Axes: T action horizon, A real action dims.
+/// Steps beyond the end of an episode count in `loss` (as in training) and nowhere else.
+struct EvalResult {
+  double loss = 0;                                      ///< flow-matching loss, mean over frames
+  std::vector<double> mae;                              ///< [A]
+  std::vector<double> mae_by_step;                      ///< [T]; NaN where no frame reaches that far
+  std::vector<std::vector<double>> mae_by_step_and_dim; ///< [T][A]
+  std::vector<std::string> names;                       ///< [A]
+  double baseline_hold_mae = 0;  ///< of a robot that holds still; see `baseline_hold`
+  double baseline_mean_mae = 0;  ///< of the mean action of the policy's statistics, or of the frames if it has none
+  std::string baseline_hold;     ///< "state": the observed state is held; "first_action": sizes differ, so the chunk's first action is
+  int64_t frames = 0;
+};
+
+/// Hands out the batches to evaluate on, then nothing.
+using BatchSource = std::function<std::optional<data::RawBatch>()>;
+
+/// @throws Error(kData) if there is no frame or a batch does not fit the policy; Error(kInterrupted) after Ctrl-C
+EvalResult evaluate(policy::Policy& policy, const BatchSource& next, const EvalOptions& options);
+
+/// The object of `eval.json` and `flexor eval --json`; NaN is written as null.
+Json to_json(const EvalResult& result);
+/// Writes DIR/eval.json (made when missing) and returns its path. @throws Error(kFile)
+std::string write_json(const EvalResult& result, const std::string& folder);
+
+}  // namespace flexor::eval
