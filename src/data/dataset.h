@@ -6,9 +6,11 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
+#include "data/column.h"
 #include "data/dataset_info.h"
 #include "data/episode.h"
 #include "data/finding.h"
@@ -16,10 +18,13 @@
 
 namespace flexor::data {
 
+/// Distance in seconds that a timestamp may have from frame_index / fps, and a picture from the time asked for.
+inline constexpr double kToleranceS = 1e-4;
+
 struct DatasetOptions {
-  std::string root;                              ///< folder that holds meta/info.json
-  std::optional<std::vector<int64_t>> episodes;  ///< episode_index of those to read; all without
-  std::map<std::string, std::string> rename_map; ///< recorded name -> name, applied before anything else
+  std::string root;                               ///< folder that holds meta/info.json
+  std::optional<std::vector<int64_t>> episodes;   ///< episode_index of those to read; all without
+  std::map<std::string, std::string> rename_map;  ///< recorded name -> name, applied before anything else
   /// Numeric features to hold in memory besides `action`, `observation.state` and the index columns (names after the
   /// rename map); {"*"} = every numeric feature.
   std::vector<std::string> columns;
@@ -27,11 +32,11 @@ struct DatasetOptions {
 
 /// Where the picture of one camera at one frame comes from: a frame of a video, or an encoded image.
 struct PictureRef {
-  const std::string* video_path = nullptr;  ///< lives as long as the dataset; null for an encoded image
-  double query_s = 0;                       ///< presentation time inside the video
-  int64_t frame_number = 0;                 ///< round half even (query_s * fps), in presentation order within the file
-  double tolerance_s = 1e-4;                ///< allowed distance between query_s and the frame's presentation time
-  std::shared_ptr<const std::string> image; ///< PNG or JPEG file content; null for a video
+  const std::string* video_path = nullptr;   ///< lives as long as the dataset; null for an encoded image
+  double query_s = 0;                        ///< presentation time inside the video
+  int64_t frame_number = 0;                  ///< round half even (query_s * fps), in presentation order within the file
+  double tolerance_s = kToleranceS;          ///< allowed distance between query_s and the frame's presentation time
+  std::shared_ptr<const std::string> image;  ///< PNG or JPEG file content; null for a video
 };
 
 /// A LeRobot dataset (v2.0, v2.1, v3.0) as its format stores it, with low-dimensional columns in memory.
@@ -73,11 +78,17 @@ class Dataset {
   double timestamp(int64_t position) const;         ///< as recorded, seconds
   int64_t width(std::string_view column) const;     ///< values a frame
 
-  /// Values of `column` at position + offsets[j], row-major into out [offsets, width]; beyond the episode's ends the first
-  /// or last frame repeats and is_pad[j] is true. `is_pad` may be empty.
+  /// Values of `column` at position + offsets[j], row-major into out [offsets, width]; beyond the episode's ends the
+  /// first or last frame repeats and is_pad[j] is true. `is_pad` may be empty.
   void read_window(std::string_view column, int64_t position, std::span<const int64_t> offsets, std::span<float> out,
                    std::span<bool> is_pad = {}) const;
   double value(std::string_view column, int64_t position, int64_t dim = 0) const;  ///< unrounded
+  /// A whole column in memory (of all episodes that were opened), and the row in it where an episode begins.
+  const Column& column(std::string_view name) const;
+  int64_t first_row(int64_t number) const;
+  /// Timestamp of an episode's first frame; subtracted before a picture is looked up. 0 where frames start at time 0.
+  double start_time(int64_t number) const;
+  const std::unordered_map<int64_t, std::string>& tasks() const;  ///< task_index -> text
 
   /// @param camera  index into cameras()
   /// @throws Error(kFile), Error(kData) when an image stored in Parquet cannot be read
@@ -93,12 +104,5 @@ class Dataset {
   std::vector<int64_t> starts_;    ///< first position of each, and the total at the end
   int64_t num_frames_ = 0;
 };
-
-/// Episodes (episode_index) to train on and to hold out: of the episodes that share their first task, the last
-/// ceil(n * eval_split) are held out. @throws Error(kConfig) unless 0 <= eval_split < 1, or nothing is left to train on
-struct EpisodeSplit {
-  std::vector<int64_t> train, held_out;
-};
-EpisodeSplit split_episodes(const Dataset& dataset, double eval_split);
 
 }  // namespace flexor::data

@@ -42,7 +42,7 @@ struct DatasetInfo {
   FrameRate fps;
   std::string robot_type;  ///< empty for null
   int64_t total_episodes = 0, total_frames = 0, total_tasks = 0;
-  int64_t chunks_size = 1000;  ///< v2.x: episodes a chunk folder; v3.0: files a chunk folder
+  int64_t chunks_size = 1000;         ///< v2.x: episodes a chunk folder; v3.0: files a chunk folder
   std::string data_path, video_path;  ///< templates; video_path is empty for null
   std::vector<FeatureInfo> features;  ///< in file order
   Json json;                          ///< the whole object as read

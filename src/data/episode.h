@@ -14,11 +14,11 @@ struct VideoSegment {
 /// One episode as the metadata and the data files describe it.
 struct Episode {
   int64_t episode_index = 0;
-  int64_t length = 0;               ///< frames
-  std::vector<std::string> tasks;   ///< distinct task texts, in no particular order
-  std::string data_file;            ///< absolute path of the Parquet file that holds the rows
-  int64_t first_row = 0;            ///< of this episode in data_file
-  std::vector<VideoSegment> videos; ///< one per camera of Dataset::cameras()
+  int64_t length = 0;                ///< frames
+  std::vector<std::string> tasks;    ///< distinct task texts, in no particular order
+  std::string data_file;             ///< absolute path of the Parquet file that holds the rows
+  int64_t first_row = 0;             ///< of this episode in data_file
+  std::vector<VideoSegment> videos;  ///< one per camera of Dataset::cameras()
 };
 
 }  // namespace flexor::data

@@ -13,14 +13,14 @@ enum class Severity { kWarning, kError };
 
 /// One thing that is odd (warning) or wrong (error) about a dataset. Fields that do not apply are empty.
 struct Finding {
-  std::string code;  ///< stable name: "row_count", "camera_without_files", ...
+  std::string code = {};  ///< stable name: "row_count", "camera_without_files", ...
   Severity severity = Severity::kError;
-  std::string file;  ///< relative to the dataset's root where it lies below it
-  std::optional<int64_t> episode, frame;
-  std::string feature;
-  std::string expected, found;
-  std::string message;  ///< one sentence, lower case, without the place
-  std::string hint;
+  std::string file = {};  ///< relative to the dataset's root where it lies below it
+  std::optional<int64_t> episode = {}, frame = {};
+  std::string feature = {};
+  std::string expected = {}, found = {};
+  std::string message = {};  ///< one sentence, lower case, without the place
+  std::string hint = {};
 
   std::string where() const;  ///< "data/x.parquet, episode 3, frame 7, feature action"
 };

@@ -9,15 +9,16 @@
 
 namespace flexor::data {
 
-/// Several datasets that one policy trains on, each with a sampling weight. Positions are global: the frames of the first
-/// dataset, then those of the second, and so on. One dataset is a mixture of one.
+/// Several datasets that one policy trains on, each with a sampling weight. Positions are global: the frames of the
+/// first dataset, then those of the second, and so on. One dataset is a mixture of one.
 class Mixture {
  public:
   struct Part {
     Dataset dataset;
     double weight = 1.0;  ///< share of the samples after division by the sum; not scaled by length
   };
-  /// @throws Error(kData) if the parts differ in fps, cameras, or the size of state or action; Error(kConfig) for a weight
+  /// @throws Error(kData) if the parts differ in fps, cameras, or the size of state or action; Error(kConfig) for a
+  /// weight
   ///         that is not positive and finite, or an empty list
   explicit Mixture(std::vector<Part> parts);
   explicit Mixture(Dataset dataset);

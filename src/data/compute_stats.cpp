@@ -1,0 +1,123 @@
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <thread>
+#include <utility>
+
+#include "base/error.h"
+#include "base/str_cat.h"
+#include "base/thread_pool.h"
+#include "data/dataset_stats.h"
+
+namespace flexor::data {
+namespace {
+
+constexpr std::array<std::pair<std::string_view, double>, 5> kQuantiles = {
+    {{"q01", 0.01}, {"q10", 0.10}, {"q50", 0.50}, {"q90", 0.90}, {"q99", 0.99}}};
+
+struct DimensionStats {
+  double min = 0, max = 0, mean = 0, std = 0;
+  std::array<double, kQuantiles.size()> quantiles{};
+};
+
+/// One dimension of a column over the selected frames of all datasets, in order.
+std::vector<double> gather(const std::vector<Dataset>& datasets, const std::string& name, int64_t dim) {
+  std::vector<double> values;
+  for (const Dataset& dataset : datasets) {
+    const Column& column = dataset.column(name);
+    for (int64_t number = 0; number < dataset.num_episodes(); ++number) {
+      const Episode& episode = dataset.episode(number);
+      for (int64_t frame = 0; frame < episode.length; ++frame) {
+        values.push_back(column.at(dataset.first_row(number) + frame, dim));
+        if (!std::isfinite(values.back())) {
+          throw Error(ErrorKind::kData, str_cat(name, " holds ", values.back(), " in dimension ", dim),
+                      str_cat(episode.data_file, ", episode ", episode.episode_index, ", frame ", frame),
+                      "leave the episode out with dataset.episodes, or repair the recording");
+        }
+      }
+    }
+  }
+  return values;
+}
+
+/// Quantile between the order statistics around q * (n - 1); reorders `values`.
+double quantile(std::vector<double>& values, double q) {
+  const double place = q * static_cast<double>(values.size() - 1);
+  const auto below = values.begin() + static_cast<std::ptrdiff_t>(place);
+  std::nth_element(values.begin(), below, values.end());
+  const double fraction = place - std::floor(place);
+  if (fraction == 0 || below + 1 == values.end()) {
+    return *below;
+  }
+  return *below + fraction * (*std::min_element(below + 1, values.end()) - *below);
+}
+
+DimensionStats stats_of(std::vector<double> values) {
+  DimensionStats stats;
+  const auto count = static_cast<double>(values.size());
+  const auto [min, max] = std::minmax_element(values.begin(), values.end());
+  stats.min = *min;
+  stats.max = *max;
+  for (const double value : values) {
+    stats.mean += value;
+  }
+  stats.mean /= count;
+  double squares = 0;
+  for (const double value : values) {
+    squares += (value - stats.mean) * (value - stats.mean);
+  }
+  stats.std = std::sqrt(squares / count);
+  for (size_t i = 0; i < kQuantiles.size(); ++i) {
+    stats.quantiles[i] = quantile(values, kQuantiles[i].second);
+  }
+  return stats;
+}
+
+schema::FeatureStats column_stats(const std::vector<Dataset>& datasets, const std::string& name, ThreadPool& pool) {
+  const int64_t width = datasets[0].width(name);
+  int64_t frames = 0;
+  for (const Dataset& dataset : datasets) {
+    frames += dataset.num_frames();
+    if (dataset.width(name) != width) {
+      throw Error(ErrorKind::kData, str_cat(name, " has ", dataset.width(name), " values in ", dataset.root(), ", ",
+                                            width, " in ", datasets[0].root()));
+    }
+  }
+  if (frames == 0) {
+    throw Error(ErrorKind::kData, str_cat("no frames to compute the statistics of ", name, " from"),
+                datasets[0].root());
+  }
+  std::vector<DimensionStats> dims(static_cast<size_t>(width));
+  pool.parallel_for(width, [&](int64_t d) { dims[static_cast<size_t>(d)] = stats_of(gather(datasets, name, d)); });
+  schema::FeatureStats stats;
+  stats.shape = {width};
+  stats.values["count"] = {static_cast<double>(frames)};
+  for (const DimensionStats& dim : dims) {
+    stats.values["min"].push_back(dim.min);
+    stats.values["max"].push_back(dim.max);
+    stats.values["mean"].push_back(dim.mean);
+    stats.values["std"].push_back(dim.std);
+    for (size_t i = 0; i < kQuantiles.size(); ++i) {
+      stats.values[std::string(kQuantiles[i].first)].push_back(dim.quantiles[i]);
+    }
+  }
+  return stats;
+}
+
+}  // namespace
+
+schema::NormStats compute_stats(const std::vector<Dataset>& datasets, const std::vector<std::string>& columns) {
+  constexpr int kMaxThreads = 8;
+  ThreadPool pool(std::clamp(static_cast<int>(std::thread::hardware_concurrency()), 1, kMaxThreads));
+  schema::NormStats stats;
+  for (const std::string& name : columns) {
+    stats[name] = column_stats(datasets, name, pool);
+  }
+  return stats;
+}
+
+schema::NormStats compute_stats(const Dataset& dataset, const std::vector<std::string>& columns) {
+  return compute_stats(std::vector<Dataset>{dataset}, columns);
+}
+
+}  // namespace flexor::data

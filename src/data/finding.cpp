@@ -1,0 +1,88 @@
+#include "data/finding.h"
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "base/log.h"
+#include "base/str_cat.h"
+
+namespace flexor::data {
+
+std::string Finding::where() const {
+  std::string text;
+  const auto add = [&text](const std::string& part) { text += (text.empty() ? "" : ", ") + part; };
+  if (!file.empty()) {
+    add(file);
+  }
+  if (episode) {
+    add(str_cat("episode ", *episode));
+  }
+  if (frame) {
+    add(str_cat("frame ", *frame));
+  }
+  if (!feature.empty()) {
+    add("feature " + feature);
+  }
+  return text;
+}
+
+Json to_json(const Finding& finding) {
+  const auto text = [](const std::string& value) { return value.empty() ? Json() : Json(value); };
+  const auto number = [](const std::optional<int64_t>& value) { return value ? Json(*value) : Json(); };
+  return Json::object({{"code", finding.code},
+                       {"severity", finding.severity == Severity::kError ? "error" : "warning"},
+                       {"file", text(finding.file)},
+                       {"episode", number(finding.episode)},
+                       {"frame", number(finding.frame)},
+                       {"feature", text(finding.feature)},
+                       {"expected", text(finding.expected)},
+                       {"found", text(finding.found)},
+                       {"message", finding.message},
+                       {"hint", text(finding.hint)}});
+}
+
+bool has_errors(const std::vector<Finding>& findings) {
+  return std::any_of(findings.begin(), findings.end(),
+                     [](const Finding& finding) { return finding.severity == Severity::kError; });
+}
+
+namespace {
+
+std::string describe(const Finding& finding) {
+  std::string text = finding.message;
+  if (!finding.expected.empty() || !finding.found.empty()) {
+    text += str_cat(": expected ", finding.expected.empty() ? "nothing" : finding.expected, ", found ",
+                    finding.found.empty() ? "nothing" : finding.found);
+  }
+  return text;
+}
+
+}  // namespace
+
+void report_findings(const std::vector<Finding>& findings) {
+  constexpr size_t kShown = 8;
+  std::vector<const Finding*> errors;
+  for (const Finding& finding : findings) {
+    if (finding.severity == Severity::kError) {
+      errors.push_back(&finding);
+    } else {
+      log_warn("dataset: " + describe(finding), {{"where", finding.where()}});
+    }
+  }
+  if (errors.empty()) {
+    return;
+  }
+  std::string what = describe(*errors[0]);
+  if (errors.size() > 1) {
+    what = str_cat("the dataset has ", errors.size(), " errors:");
+    for (size_t i = 0; i < std::min(errors.size(), kShown); ++i) {
+      what += str_cat("\n  ", describe(*errors[i]), " (", errors[i]->where(), ")");
+    }
+    if (errors.size() > kShown) {
+      what += str_cat("\n  and ", errors.size() - kShown, " more");
+    }
+  }
+  throw Error(ErrorKind::kData, what, errors[0]->where(), errors[0]->hint);
+}
+
+}  // namespace flexor::data

@@ -1,0 +1,227 @@
+#include "table/parquet_reader.h"
+
+#include <algorithm>
+#include <arrow/io/file.h>
+#include <arrow/util/key_value_metadata.h>
+#include <numeric>
+#include <parquet/arrow/reader.h>
+#include <parquet/arrow/schema.h>
+#include <utility>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "base/str_cat.h"
+#include "base/text.h"
+#include "table/arrow_values.h"
+
+namespace flexor::table {
+namespace {
+
+constexpr std::string_view kBrokenHint = "copy the file again; a writer that was stopped leaves no footer";
+
+/// Arrow's first line only; what follows are its own sources.
+std::string reason(const std::string& text) {
+  return text.substr(0, text.find('\n'));
+}
+
+template <typename T>
+T value_of(arrow::Result<T> result, const std::string& path, std::string_view doing) {
+  if (!result.ok()) {
+    throw Error(ErrorKind::kData, str_cat(doing, ": ", reason(result.status().message())), path,
+                std::string(kBrokenHint));
+  }
+  return std::move(result).ValueUnsafe();
+}
+
+/// parquet-cpp throws its own exceptions from a few places that return no status.
+template <typename Body>
+auto guarded(const std::string& path, std::string_view doing, const Body& body) {
+  try {
+    return body();
+  } catch (const Error&) {
+    throw;
+  } catch (const std::exception& exception) {
+    throw Error(ErrorKind::kData, str_cat(doing, ": ", reason(exception.what())), path, std::string(kBrokenHint));
+  }
+}
+
+void collect_leaves(const parquet::arrow::SchemaField& field, std::vector<int>& leaves) {
+  if (field.column_index >= 0) {
+    leaves.push_back(field.column_index);
+  }
+  for (const auto& child : field.children) {
+    collect_leaves(child, leaves);
+  }
+}
+
+}  // namespace
+
+std::string_view value_kind_name(ValueKind kind) {
+  switch (kind) {
+    case ValueKind::kBool:
+      return "bool";
+    case ValueKind::kInt:
+      return "integer";
+    case ValueKind::kFloat32:
+      return "float32";
+    case ValueKind::kFloat64:
+      return "float64";
+    case ValueKind::kText:
+      return "string";
+    case ValueKind::kImage:
+      return "image";
+    default:
+      return "other";
+  }
+}
+
+double NumericColumn::at(int64_t row, int64_t dim) const {
+  return std::visit([&](const auto& v) { return static_cast<double>(v[static_cast<size_t>(row * width + dim)]); },
+                    values);
+}
+
+struct ParquetReader::State {
+  std::string path;
+  std::unique_ptr<parquet::arrow::FileReader> file;
+  std::shared_ptr<arrow::Schema> schema;
+  std::vector<ColumnInfo> columns;
+
+  std::shared_ptr<arrow::Table> read(const std::vector<std::string>& names, int first, int last) const;
+  Error no_column(std::string_view name) const;
+};
+
+Error ParquetReader::State::no_column(std::string_view name) const {
+  std::vector<std::string> known;
+  for (const ColumnInfo& column : columns) {
+    known.push_back(column.name);
+  }
+  return Error(ErrorKind::kData, str_cat("no column ", name, "; the file has ", join_text(known, ", ")), path);
+}
+
+std::shared_ptr<arrow::Table> ParquetReader::State::read(const std::vector<std::string>& names, int first,
+                                                         int last) const {
+  const auto& fields = file->manifest().schema_fields;
+  std::vector<int> leaves;
+  for (const std::string& name : names) {
+    const auto field = std::find_if(fields.begin(), fields.end(),
+                                    [&](const auto& candidate) { return candidate.field->name() == name; });
+    if (field == fields.end()) {
+      throw no_column(name);
+    }
+    collect_leaves(*field, leaves);
+  }
+  const int end = last < 0 ? file->num_row_groups() : last;
+  if (first < 0 || first > end || end > file->num_row_groups()) {
+    throw Error(ErrorKind::kData,
+                str_cat("row groups ", first, " to ", end, " wanted, the file has ", file->num_row_groups()), path);
+  }
+  std::vector<int> groups(static_cast<size_t>(end - first));
+  std::iota(groups.begin(), groups.end(), first);
+  const auto doing = "cannot read the Parquet file";
+  return guarded(path, doing, [&] { return value_of(file->ReadRowGroups(groups, leaves), path, doing); });
+}
+
+ParquetReader::ParquetReader(std::unique_ptr<State> state) : state_(std::move(state)) {}
+ParquetReader::ParquetReader(ParquetReader&&) noexcept = default;
+ParquetReader& ParquetReader::operator=(ParquetReader&&) noexcept = default;
+ParquetReader::~ParquetReader() = default;
+
+ParquetReader ParquetReader::open(const std::string& path) {
+  check_input_file(path);
+  const auto doing = "cannot open the Parquet file";
+  auto state = std::make_unique<State>();
+  state->path = path;
+  guarded(path, doing, [&] {
+    parquet::arrow::FileReaderBuilder builder;
+    const auto status = builder.OpenFile(path, /*memory_map=*/false);
+    if (!status.ok()) {
+      throw Error(ErrorKind::kData, str_cat(doing, ": ", reason(status.message())), path, std::string(kBrokenHint));
+    }
+    parquet::ArrowReaderProperties properties(/*use_threads=*/false);
+    properties.set_pre_buffer(false);
+    state->file = value_of(builder.properties(properties)->Build(), path, doing);
+    if (const auto schema = state->file->GetSchema(&state->schema); !schema.ok()) {
+      throw Error(ErrorKind::kData, str_cat(doing, ": ", reason(schema.message())), path, std::string(kBrokenHint));
+    }
+  });
+  for (const auto& field : state->schema->fields()) {
+    state->columns.push_back(describe(*field));
+  }
+  return ParquetReader(std::move(state));
+}
+
+const std::string& ParquetReader::path() const {
+  return state_->path;
+}
+const std::vector<ColumnInfo>& ParquetReader::columns() const {
+  return state_->columns;
+}
+
+const ColumnInfo* ParquetReader::find(std::string_view name) const {
+  const auto found = std::find_if(state_->columns.begin(), state_->columns.end(),
+                                  [&](const ColumnInfo& column) { return column.name == name; });
+  return found == state_->columns.end() ? nullptr : &*found;
+}
+
+const ColumnInfo& ParquetReader::column(std::string_view name) const {
+  if (const ColumnInfo* found = find(name)) {
+    return *found;
+  }
+  throw state_->no_column(name);
+}
+
+int64_t ParquetReader::num_rows() const {
+  return state_->file->parquet_reader()->metadata()->num_rows();
+}
+int ParquetReader::num_row_groups() const {
+  return state_->file->num_row_groups();
+}
+
+int64_t ParquetReader::row_group_rows(int row_group) const {
+  return state_->file->parquet_reader()->metadata()->RowGroup(row_group)->num_rows();
+}
+
+int64_t ParquetReader::row_group_bytes(int row_group) const {
+  return state_->file->parquet_reader()->metadata()->RowGroup(row_group)->total_byte_size();
+}
+
+std::string ParquetReader::metadata(std::string_view key) const {
+  const auto& metadata = state_->file->parquet_reader()->metadata()->key_value_metadata();
+  return metadata ? metadata->Get(std::string(key)).ValueOr("") : "";
+}
+
+NumericColumn ParquetReader::read_numeric(std::string_view name, int first, int last) const {
+  return std::move(read_numerics({std::string(name)}, first, last)[0]);
+}
+
+std::vector<NumericColumn> ParquetReader::read_numerics(const std::vector<std::string>& names, int first,
+                                                        int last) const {
+  const auto table = state_->read(names, first, last);
+  std::vector<NumericColumn> result;
+  for (const std::string& name : names) {
+    result.push_back(to_numeric(*table->GetColumnByName(name), {path(), name}));
+  }
+  return result;
+}
+
+std::vector<std::string> ParquetReader::read_texts(std::string_view name, int first, int last) const {
+  const std::string column_name(name);
+  return to_texts(*state_->read({column_name}, first, last)->GetColumnByName(column_name), {path(), column_name});
+}
+
+std::vector<std::vector<std::string>> ParquetReader::read_text_lists(std::string_view name, int first, int last) const {
+  const std::string column_name(name);
+  return to_text_lists(*state_->read({column_name}, first, last)->GetColumnByName(column_name), {path(), column_name});
+}
+
+std::vector<ImageCell> ParquetReader::read_images(std::string_view name, int first, int last) const {
+  const std::string column_name(name);
+  return to_images(*state_->read({column_name}, first, last)->GetColumnByName(column_name), {path(), column_name});
+}
+
+std::vector<std::vector<double>> ParquetReader::read_ragged(std::string_view name, int first, int last) const {
+  const std::string column_name(name);
+  return to_ragged(*state_->read({column_name}, first, last)->GetColumnByName(column_name), {path(), column_name});
+}
+
+}  // namespace flexor::table
