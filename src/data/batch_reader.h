@@ -17,8 +17,8 @@ struct BatchFormat {
   int64_t height = 224, width = 224;  ///< of the pictures; 0, 0 = as recorded
   int64_t action_horizon = 50;        ///< steps of the action window from the sample's frame on; 0 = no actions
   ImageTransforms image_transforms = ImageTransforms::kNone;
-  uint64_t seed = 1000;               ///< of the image augmentation
-  bool pictures = true;               ///< false: numeric columns only
+  uint64_t seed = 1000;  ///< of the image augmentation
+  bool pictures = true;  ///< false: numeric columns only
 };
 
 /// Reads batches on the calling thread, with open video files of its own. One per thread.
@@ -31,7 +31,8 @@ class BatchReader {
   BatchReader& operator=(const BatchReader&) = delete;
 
   /// @param positions    global positions of the mixture, at least one
-  /// @param epoch, first_index  where the batch stands in the training order; with the seed they decide the augmentation
+  /// @param epoch, first_index  where the batch stands in the training order; with the seed they decide the
+  /// augmentation
   /// @throws Error(kData), Error(kFile) naming dataset file, episode, frame and camera
   RawBatch read(std::span<const int64_t> positions, int64_t epoch = 0, int64_t first_index = 0);
 

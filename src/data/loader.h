@@ -32,11 +32,11 @@ class Loader {
   /// The next batch; never ends, epoch follows epoch. @throws the Error that a worker met, for this and later calls
   RawBatch next();
 
-  int64_t step() const;          ///< batches handed out, `first_step` included
-  SamplerState state() const;    ///< position before the next batch
-  double epoch() const;          ///< epochs consumed by all ranks, with fraction
+  int64_t step() const;        ///< batches handed out, `first_step` included
+  SamplerState state() const;  ///< position before the next batch
+  double epoch() const;        ///< epochs consumed by all ranks, with fraction
   const Sampler& sampler() const;
-  double waited_s() const;       ///< seconds that next() waited (or read by itself) since the start
+  double waited_s() const;  ///< seconds that next() waited (or read by itself) since the start
 
  private:
   struct State;

@@ -13,10 +13,10 @@ namespace flexor::data {
 
 struct SamplerConfig {
   uint64_t seed = 1000;
-  int64_t batch_size = 8;         ///< per rank
+  int64_t batch_size = 8;  ///< per rank
   int64_t rank = 0, world = 1;
-  bool shuffle = true;            ///< false: ascending positions, for evaluation
-  int64_t drop_n_last_frames = 0; ///< of each episode; 0 for pi0 and pi0.5
+  bool shuffle = true;             ///< false: ascending positions, for evaluation
+  int64_t drop_n_last_frames = 0;  ///< of each episode; 0 for pi0 and pi0.5
 };
 
 /// Where a run stands in the data, as LeRobot stores it: the next sample is order(epoch)[start_index].
@@ -28,9 +28,9 @@ struct SamplerState {
 /// Which frames a batch holds: a pure function of (seed, epoch, step), whatever the threads or ranks.
 ///
 /// One dataset: the order of an epoch is torch.randperm(n) with a generator seeded by epoch_seed(seed, epoch)
-/// (LeRobot's EpisodeAwareSampler). Several datasets: an epoch has as many samples as all frames together; sample i comes
-/// from a dataset drawn with its share as probability, from a generator seeded by epoch_seed(seed, epoch), and is the next
-/// frame of that dataset's own permutation, which is drawn anew whenever it is used up.
+/// (LeRobot's EpisodeAwareSampler). Several datasets: an epoch has as many samples as all frames together; sample i
+/// comes from a dataset drawn with its share as probability, from a generator seeded by epoch_seed(seed, epoch), and is
+/// the next frame of that dataset's own permutation, which is drawn anew whenever it is used up.
 ///
 /// Ranks take turns: global batch k goes to rank k mod world, so that the global order does not depend on the number of
 /// ranks. The last batch of an epoch may be smaller with one rank; with more, it is filled up with the epoch's first
@@ -70,7 +70,8 @@ class Sampler {
 /// First 64 bits of numpy.random.SeedSequence([seed, epoch]).
 uint64_t epoch_seed(uint64_t seed, uint64_t epoch);
 
-/// Positions of the half-open ranges without the first and last frames of each, in order; ranges that become empty vanish.
+/// Positions of the half-open ranges without the first and last frames of each, in order; ranges that become empty
+/// vanish.
 std::vector<int64_t> kept_positions(std::span<const std::pair<int64_t, int64_t>> ranges, int64_t drop_n_first_frames,
                                     int64_t drop_n_last_frames);
 

@@ -15,12 +15,24 @@ extern "C" {
 
 namespace flexor::media {
 
-void AvDelete::operator()(AVCodecContext* p) const { avcodec_free_context(&p); }
-void AvDelete::operator()(AVCodecParameters* p) const { avcodec_parameters_free(&p); }
-void AvDelete::operator()(AVFormatContext* p) const { avformat_close_input(&p); }
-void AvDelete::operator()(AVFrame* p) const { av_frame_free(&p); }
-void AvDelete::operator()(AVPacket* p) const { av_packet_free(&p); }
-void AvDelete::operator()(SwsContext* p) const { sws_freeContext(p); }
+void AvDelete::operator()(AVCodecContext* p) const {
+  avcodec_free_context(&p);
+}
+void AvDelete::operator()(AVCodecParameters* p) const {
+  avcodec_parameters_free(&p);
+}
+void AvDelete::operator()(AVFormatContext* p) const {
+  avformat_close_input(&p);
+}
+void AvDelete::operator()(AVFrame* p) const {
+  av_frame_free(&p);
+}
+void AvDelete::operator()(AVPacket* p) const {
+  av_packet_free(&p);
+}
+void AvDelete::operator()(SwsContext* p) const {
+  sws_freeContext(p);
+}
 
 AvPtr<AVFrame> make_frame() {
   AvPtr<AVFrame> frame(av_frame_alloc());

@@ -116,8 +116,9 @@ void decode_image(std::span<const uint8_t> bytes, const std::string& where, Pict
     rc = avcodec_receive_frame(&decoder, frame.get());
   }
   if (rc < 0 || frame->decode_error_flags != 0 || (frame->flags & AV_FRAME_FLAG_CORRUPT) != 0) {
-    throw Error(ErrorKind::kData, str_cat("damaged ", id == AV_CODEC_ID_PNG ? "PNG" : "JPEG", " image of ", bytes.size(),
-                                          " bytes", rc < 0 ? ": " + av_error_text(rc) : ""),
+    throw Error(ErrorKind::kData,
+                str_cat("damaged ", id == AV_CODEC_ID_PNG ? "PNG" : "JPEG", " image of ", bytes.size(), " bytes",
+                        rc < 0 ? ": " + av_error_text(rc) : ""),
                 where);
   }
   converter.convert(*frame, out);

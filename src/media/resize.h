@@ -32,8 +32,8 @@ class ResizeWithPad {
     std::vector<int> index, next;           ///< [n]: neighbours; equal at the border
     std::vector<int16_t> weight0, weight1;  ///< [n]: fixed point, scaled by 2^precision
     int precision = 0;
-    std::vector<int> index_f, next_f;       ///< [n]: the same, found in float32 arithmetic
-    std::vector<float> lambda;              ///< [n]: weight of next_f
+    std::vector<int> index_f, next_f;  ///< [n]: the same, found in float32 arithmetic
+    std::vector<float> lambda;         ///< [n]: weight of next_f
   };
   static Axis make_axis(int in, int out);
 

@@ -18,11 +18,20 @@ namespace {
 AVPixelFormat plain_format(AVPixelFormat format, int& range) {
   AVPixelFormat plain = format;
   switch (format) {
-    case AV_PIX_FMT_YUVJ420P: plain = AV_PIX_FMT_YUV420P; break;
-    case AV_PIX_FMT_YUVJ422P: plain = AV_PIX_FMT_YUV422P; break;
-    case AV_PIX_FMT_YUVJ444P: plain = AV_PIX_FMT_YUV444P; break;
-    case AV_PIX_FMT_YUVJ440P: plain = AV_PIX_FMT_YUV440P; break;
-    default: return format;
+    case AV_PIX_FMT_YUVJ420P:
+      plain = AV_PIX_FMT_YUV420P;
+      break;
+    case AV_PIX_FMT_YUVJ422P:
+      plain = AV_PIX_FMT_YUV422P;
+      break;
+    case AV_PIX_FMT_YUVJ444P:
+      plain = AV_PIX_FMT_YUV444P;
+      break;
+    case AV_PIX_FMT_YUVJ440P:
+      plain = AV_PIX_FMT_YUV440P;
+      break;
+    default:
+      return format;
   }
   range = AVCOL_RANGE_JPEG;
   return plain;

@@ -41,7 +41,9 @@ VideoReader& VideoCache::reader(const std::string& path) {
   return *s.readers.front();
 }
 
-size_t VideoCache::size() const { return state_->readers.size(); }
+size_t VideoCache::size() const {
+  return state_->readers.size();
+}
 
 int64_t VideoCache::num_decoded() const {
   int64_t total = state_->decoded_by_closed;

@@ -21,8 +21,8 @@ class VideoCache {
   /// The reader of `path`, valid until the next call. @throws as VideoReader::open
   VideoReader& reader(const std::string& path);
 
-  size_t size() const;           ///< files open now
-  int64_t num_decoded() const;   ///< pictures decoded by all its readers, closed ones included
+  size_t size() const;          ///< files open now
+  int64_t num_decoded() const;  ///< pictures decoded by all its readers, closed ones included
 
  private:
   struct State;

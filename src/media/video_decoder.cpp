@@ -67,7 +67,9 @@ void VideoDecoder::take(const void* reader) {
   owner_ = reader;
 }
 
-int VideoDecoder::send(const AVPacket* packet) { return avcodec_send_packet(context_.get(), packet); }
+int VideoDecoder::send(const AVPacket* packet) {
+  return avcodec_send_packet(context_.get(), packet);
+}
 
 VideoDecoder::Status VideoDecoder::receive() {
   last_error_ = avcodec_receive_frame(context_.get(), frame_.get());

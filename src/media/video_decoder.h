@@ -11,8 +11,8 @@ namespace flexor::media {
 
 class VideoFile;
 
-/// One open decoder, which may serve several files with equal codec parameters in turn: whoever takes it over must start
-/// at a key frame. One thread inside: loaders run many decoders side by side. Not thread-safe.
+/// One open decoder, which may serve several files with equal codec parameters in turn: whoever takes it over must
+/// start at a key frame. One thread inside: loaders run many decoders side by side. Not thread-safe.
 class VideoDecoder {
  public:
   /// @throws Error(kData) if this build of FFmpeg has no decoder for the codec
@@ -27,9 +27,9 @@ class VideoDecoder {
   /// @param packet  null: no more input, hand out what is inside
   /// @return        0 or FFmpeg's error
   int send(const AVPacket* packet);
-  Status receive();                                ///< kFrame: frame() holds the next picture in presentation order
+  Status receive();  ///< kFrame: frame() holds the next picture in presentation order
   const AVFrame& frame() const { return *frame_; }
-  int64_t pts() const;                             ///< of frame(), in ticks of the stream
+  int64_t pts() const;  ///< of frame(), in ticks of the stream
   void to_rgb(Picture& out) { converter_.convert(*frame_, out); }
   int last_error() const { return last_error_; }
 

@@ -31,7 +31,9 @@ bool looks_like_mp4(const std::string& path) {
   return in.gcount() == sizeof head && std::string_view(head + 4, 4) == "ftyp";
 }
 
-AVRational to_av(const Rational& r) { return AVRational{static_cast<int>(r.num), static_cast<int>(r.den)}; }
+AVRational to_av(const Rational& r) {
+  return AVRational{static_cast<int>(r.num), static_cast<int>(r.den)};
+}
 
 }  // namespace
 
@@ -44,16 +46,19 @@ VideoFile::VideoFile(std::string path) : path_(std::move(path)), pending_(make_p
   find_start();
 }
 
-const AVCodecParameters& VideoFile::parameters() const { return *context_->streams[stream_]->codecpar; }
+const AVCodecParameters& VideoFile::parameters() const {
+  return *context_->streams[stream_]->codecpar;
+}
 
 void VideoFile::open_container() {
   AVFormatContext* raw = nullptr;
   int rc = avformat_open_input(&raw, path_.c_str(), nullptr, nullptr);
   if (rc < 0) {
     if (looks_like_mp4(path_)) {
-      throw Error(ErrorKind::kData, str_cat("mp4 without a readable index (moov): ", av_error_text(rc),
-                                            "; it was cut short or never finished"),
-                  path_, kDamagedHint);
+      throw Error(
+          ErrorKind::kData,
+          str_cat("mp4 without a readable index (moov): ", av_error_text(rc), "; it was cut short or never finished"),
+          path_, kDamagedHint);
     }
     throw Error(ErrorKind::kData, str_cat("not a video file: ", av_error_text(rc)), path_, kDamagedHint);
   }
@@ -90,8 +95,9 @@ void VideoFile::read_facts() {
   // The rate of a constant spacing, where the header knows one, is not bent by an odd duration of the last frame.
   const AVRational rate = stream.r_frame_rate.num > 0 ? stream.r_frame_rate : stream.avg_frame_rate;
   if (codec.width <= 0 || codec.height <= 0 || rate.num <= 0 || rate.den <= 0 || stream.time_base.num <= 0) {
-    throw Error(ErrorKind::kData, str_cat("video header without size or frame rate (", codec.width, "x", codec.height,
-                                          ", ", rate.num, "/", rate.den, " fps)"),
+    throw Error(ErrorKind::kData,
+                str_cat("video header without size or frame rate (", codec.width, "x", codec.height, ", ", rate.num,
+                        "/", rate.den, " fps)"),
                 path_, kDamagedHint);
   }
   info_.fps = {rate.num, rate.den};
@@ -182,7 +188,7 @@ bool VideoFile::next(AVPacket& packet) {
 }
 
 void VideoFile::seek(int64_t pts) {
-  int64_t target = pts - reorder_shift_;  // the index counts in decoding time
+  int64_t target = pts;  // FFmpeg compares it with presentation or decoding times, which differs between versions
   const int64_t frame_ticks = std::max<int64_t>(1, pts_of(1) - pts_of(0));
   int64_t step = frame_ticks;
   while (true) {
@@ -195,7 +201,7 @@ void VideoFile::seek(int64_t pts) {
     if (rc >= 0) {
       av_packet_unref(pending_.get());
       has_pending_ = read(*pending_);
-      const int64_t shown = !has_pending_                       ? AV_NOPTS_VALUE
+      const int64_t shown = !has_pending_                     ? AV_NOPTS_VALUE
                             : pending_->pts != AV_NOPTS_VALUE ? pending_->pts
                                                               : pending_->dts;
       if (at_start || (has_pending_ && (shown == AV_NOPTS_VALUE || shown <= pts))) {

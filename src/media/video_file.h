@@ -23,10 +23,11 @@ class VideoFile {
   int64_t slack() const { return slack_; }
   double seconds(int64_t pts) const { return static_cast<double>(pts) * info_.time_base.value(); }
 
-  /// Next packet of the stream, after a first seek(); false at the end of the file. @throws Error(kData) if the file cannot be read on
+  /// Next packet of the stream, after a first seek(); false at the end of the file. @throws Error(kData) if the file
+  /// cannot be read on
   bool next(AVPacket& packet);
-  /// Makes next() start at the last key frame that is not shown after `pts`: from there on the frame can be decoded even
-  /// when it precedes the next key frame only in presentation order (open GOPs). @throws Error(kData)
+  /// Makes next() start at the last key frame that is not shown after `pts`: from there on the frame can be decoded
+  /// even when it precedes the next key frame only in presentation order (open GOPs). @throws Error(kData)
   void seek(int64_t pts);
   /// True if a seek to `pts` would start behind a packet with decoding timestamp `dts`.
   bool has_key_between(int64_t dts, int64_t pts) const;

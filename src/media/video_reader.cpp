@@ -33,7 +33,9 @@ std::string in_seconds(double value) {
 }
 
 // Python's round(): half to even.
-int64_t round_half_even(double x) { return static_cast<int64_t>(std::nearbyint(x)); }
+int64_t round_half_even(double x) {
+  return static_cast<int64_t>(std::nearbyint(x));
+}
 
 }  // namespace
 
@@ -156,9 +158,15 @@ std::unique_ptr<VideoReader> VideoReader::open(const std::string& path, DecoderP
   return std::unique_ptr<VideoReader>(new VideoReader(std::make_unique<State>(path, decoders ? *decoders : own)));
 }
 
-const std::string& VideoReader::path() const { return state_->file.path(); }
-const VideoInfo& VideoReader::info() const { return state_->info; }
-int64_t VideoReader::num_decoded() const { return state_->num_decoded; }
+const std::string& VideoReader::path() const {
+  return state_->file.path();
+}
+const VideoInfo& VideoReader::info() const {
+  return state_->info;
+}
+int64_t VideoReader::num_decoded() const {
+  return state_->num_decoded;
+}
 
 void VideoReader::read_frame(int64_t frame, Picture& out) {
   state_->decode(frame);

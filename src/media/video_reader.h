@@ -16,8 +16,8 @@ struct Rational {
 
 /// Facts of the (first) video stream of a file, from its header.
 struct VideoInfo {
-  std::string codec;       ///< canonical name: "h264", "av1", "hevc", "mpeg4"
-  std::string pix_fmt;     ///< "yuv420p"; empty until the first picture was decoded if the header does not say it
+  std::string codec;    ///< canonical name: "h264", "av1", "hevc", "mpeg4"
+  std::string pix_fmt;  ///< "yuv420p"; empty until the first picture was decoded if the header does not say it
   int width = 0, height = 0;
   Rational fps;            ///< pictures per second
   Rational time_base;      ///< seconds per tick of a presentation timestamp

@@ -8,7 +8,7 @@
 namespace flexor::media {
 
 struct VideoWriterOptions {
-  int width = 0, height = 0;   ///< even
+  int width = 0, height = 0;  ///< even
   int64_t fps_num = 30, fps_den = 1;
   std::string codec = "auto";  ///< auto: h264, else mpeg4; or an encoder of FFmpeg: "libx264", "libsvtav1", "mpeg4"
   int gop = 2;                 ///< distance of key frames; 2 as LeRobot, so that random access is cheap

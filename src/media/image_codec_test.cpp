@@ -1,0 +1,77 @@
+#include "media/image_codec.h"
+
+#include <cmath>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/error.h"
+
+namespace flexor::media {
+namespace {
+
+Picture gradient(int width, int height) {
+  Picture picture;
+  picture.resize(width, height);
+  for (int y = 0; y < height; ++y) {
+    for (int x = 0; x < width; ++x) {
+      uint8_t* p = &picture.rgb[static_cast<size_t>((y * width + x) * 3)];
+      p[0] = static_cast<uint8_t>(255 * x / width);
+      p[1] = static_cast<uint8_t>(255 * y / height);
+      p[2] = static_cast<uint8_t>(128 + 100 * std::sin(0.1 * (x + y)));
+    }
+  }
+  return picture;
+}
+
+TEST(ImageCodec, PngComesBackExactly) {
+  for (const auto& [w, h] : {std::pair{64, 48}, {33, 7}, {1, 1}, {80, 64}}) {
+    const Picture picture = gradient(w, h);
+    Picture back;
+    decode_image(encode_png(picture), "test", back);
+    EXPECT_EQ(back.width, w);
+    EXPECT_EQ(back.height, h);
+    EXPECT_EQ(back.rgb, picture.rgb);
+  }
+}
+
+TEST(ImageCodec, JpegComesBackNearly) {
+  const Picture picture = gradient(96, 64);
+  Picture back;
+  decode_image(encode_jpeg(picture, 95), "test", back);
+  ASSERT_EQ(back.rgb.size(), picture.rgb.size());
+  double sum = 0;
+  for (size_t i = 0; i < back.rgb.size(); ++i) {
+    sum += std::abs(static_cast<double>(back.rgb[i]) - picture.rgb[i]);
+  }
+  EXPECT_LT(sum / static_cast<double>(back.rgb.size()), 3.0);
+}
+
+TEST(ImageCodec, CoarserJpegIsSmaller) {
+  const Picture picture = gradient(96, 64);
+  EXPECT_LT(encode_jpeg(picture, 20).size(), encode_jpeg(picture, 95).size());
+}
+
+TEST(ImageCodec, DamagedPicturesAreErrorsWithThePlace) {
+  const std::vector<uint8_t> png = encode_png(gradient(64, 48));
+  const std::vector<uint8_t> cut(png.begin(), png.begin() + static_cast<long>(png.size() / 2));
+  std::vector<uint8_t> flipped = png;
+  flipped[png.size() / 2] ^= 0x55U;
+  const std::vector<uint8_t> text = {'h', 'e', 'l', 'l', 'o'};
+  const std::vector<uint8_t> empty;
+  for (const auto& bytes : {cut, flipped, text, empty}) {
+    Picture out;
+    try {
+      decode_image(bytes, "data/x.parquet, row 7", out);
+      FAIL() << "decoded " << bytes.size() << " bytes";
+    } catch (const Error& error) {
+      EXPECT_EQ(error.kind(), ErrorKind::kData);
+      EXPECT_EQ(error.where(), "data/x.parquet, row 7");
+    }
+  }
+  Picture out;  // and the decoder still works
+  decode_image(png, "test", out);
+  EXPECT_EQ(out.rgb, gradient(64, 48).rgb);
+}
+
+}  // namespace
+}  // namespace flexor::media
