@@ -38,7 +38,7 @@ struct RtcArguments {
 
 struct SampleOptions {
   int64_t num_steps = 10;
-  std::optional<RtcArguments> rtc;
+  std::optional<RtcArguments> rtc = std::nullopt;
 };
 
 /// A policy that learns a velocity field over action chunks: pi0 or pi0.5. Not thread-safe.

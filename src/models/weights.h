@@ -17,6 +17,7 @@ struct LoadReport {
   int64_t loaded = 0;                                         ///< parameters that were filled
   std::vector<std::string> missing;                           ///< parameters that the file does not have (left as they are)
   std::vector<std::string> unused;                            ///< tensors of the file that the model has no place for
+  std::vector<std::string> skipped;                           ///< tensors that the reference drops too: statistics, other norms
   std::vector<std::pair<std::string, std::string>> remapped;  ///< name in the file, name in the model
 };
 

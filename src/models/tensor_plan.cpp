@@ -1,0 +1,89 @@
+#include "models/tensor_plan.h"
+
+#include <filesystem>
+
+#include "base/error.h"
+#include "base/str_cat.h"
+#include "nn/named_params.h"
+#include "tensor/shape.h"
+#include "tensor/tensor.h"
+
+namespace flexor::models {
+
+std::string weights_file(const std::string& path) {
+  if (!std::filesystem::is_directory(path)) {
+    return path;
+  }
+  for (const char* name : {"model.safetensors", "model.safetensors.index.json"}) {
+    const auto file = std::filesystem::path(path) / name;
+    if (std::filesystem::exists(file)) {
+      return file.string();
+    }
+  }
+  throw Error(ErrorKind::kFile, "no model.safetensors and no model.safetensors.index.json", path,
+              "give the folder of a checkpoint that holds config.json and its weights (pretrained_model)");
+}
+
+TensorPlan::TensorPlan(PolicyModel& model) : model_(model) {
+  nn::for_each_param(model, [this](const std::string& name, Tensor& parameter) {
+    order_.push_back(name);
+    shapes_[name] = parameter.sizes().vec();
+  });
+}
+
+bool TensorPlan::add(const std::string& parameter, const SafetensorsFile& file, const std::string& key) {
+  if (!shapes_.contains(parameter)) {
+    return false;
+  }
+  sources_.insert_or_assign(parameter, Source{file, key});
+  return true;
+}
+
+std::vector<std::string> TensorPlan::missing() const {
+  std::vector<std::string> names;
+  for (const std::string& name : order_) {
+    if (!filled(name) && !name.ends_with(".lora_A.weight") && !name.ends_with(".lora_B.weight")) {
+      names.push_back(name);
+    }
+  }
+  return names;
+}
+
+void TensorPlan::check_shapes(const std::string& path) const {
+  std::string wrong;
+  int64_t count = 0;
+  for (const std::string& name : order_) {
+    const auto source = sources_.find(name);
+    if (source == sources_.end()) {
+      continue;
+    }
+    const auto& found = source->second.file.find(source->second.key)->shape;
+    const auto& expected = shapes_.find(name)->second;
+    if (found != expected) {
+      wrong += str_cat(wrong.empty() ? "" : "; ", source->second.key, ": expected ", shape_text(expected), ", found ",
+                       shape_text(found));
+      ++count;
+    }
+  }
+  if (count > 0) {
+    throw Error(ErrorKind::kCheckpoint, str_cat(count, " tensors do not have the policy's shape: ", wrong), path,
+                "do config.json (architecture, variants, max_action_dim, image_resolution) and weights belong together?");
+  }
+}
+
+int64_t TensorPlan::apply() {
+  int64_t count = 0;
+  nn::for_each_param(model_, [&](const std::string& name, Tensor& parameter) {
+    const auto source = sources_.find(name);
+    if (source == sources_.end()) {
+      return;
+    }
+    const bool trained = parameter.requires_grad();
+    parameter = source->second.file.get(source->second.key).to(parameter.options());
+    parameter.set_requires_grad(trained);
+    ++count;
+  });
+  return count;
+}
+
+}  // namespace flexor::models

@@ -1,0 +1,44 @@
+#pragma once
+#include <ATen/core/Tensor.h>
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "models/policy_model.h"
+#include "models/weights.h"
+#include "tensor/safetensors.h"
+
+namespace flexor::models {
+
+/// The weights file of a path: the file itself, or model.safetensors / model.safetensors.index.json of a folder.
+/// @throws Error(kFile) if there is none
+std::string weights_file(const std::string& path);
+
+/// Which tensor of which open file fills which parameter; nothing is touched until apply().
+class TensorPlan {
+ public:
+  explicit TensorPlan(PolicyModel& model);
+
+  /// @return false if the model has no parameter of that name
+  bool add(const std::string& parameter, const SafetensorsFile& file, const std::string& key);
+  bool filled(const std::string& parameter) const { return sources_.contains(parameter); }
+  /// Parameters without a source, in order. Adapters of LoRA are never expected.
+  std::vector<std::string> missing() const;
+  /// @throws Error(kCheckpoint) that lists every tensor whose shape does not fit
+  void check_shapes(const std::string& path) const;
+  /// Replaces the parameters' tensors; views of the file where dtype and device agree. @return how many
+  int64_t apply();
+
+ private:
+  struct Source {
+    SafetensorsFile file;
+    std::string key;
+  };
+  PolicyModel& model_;
+  std::map<std::string, Source, std::less<>> sources_;
+  std::map<std::string, std::vector<int64_t>, std::less<>> shapes_;
+  std::vector<std::string> order_;
+};
+
+}  // namespace flexor::models

@@ -1,0 +1,56 @@
+#include "models/vlm_init.h"
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "base/str_cat.h"
+#include "models/key_map.h"
+#include "models/tensor_plan.h"
+#include "tensor/tensor.h"
+
+namespace flexor::models {
+namespace {
+
+constexpr std::string_view kVlm = "paligemma_with_expert.paligemma.";
+constexpr const char* kEmbedding = "paligemma_with_expert.paligemma.model.language_model.embed_tokens.weight";
+constexpr const char* kLmHead = "paligemma_with_expert.paligemma.lm_head.weight";
+
+}  // namespace
+
+LoadReport load_vlm(PolicyModel& model, const std::string& folder) {
+  const std::string where = weights_file(folder);
+  const SafetensorsFile file = SafetensorsFile::open(where);
+  TensorPlan plan(model);
+  LoadReport report;
+  std::string embedding_key;
+  for (const auto& entry : file.entries()) {
+    const auto name = map_paligemma_key(entry.name);
+    if (!name || !plan.add(*name, file, entry.name)) {
+      report.unused.push_back(entry.name);
+      continue;
+    }
+    report.remapped.emplace_back(entry.name, *name);
+    if (*name == kEmbedding) {
+      embedding_key = entry.name;
+    }
+  }
+  if (!plan.filled(kLmHead) && !embedding_key.empty()) {  // PaliGemma ties the two; a mapping of its own, see weights.cpp
+    plan.add(kLmHead, SafetensorsFile::open(where), embedding_key);
+    report.remapped.emplace_back(embedding_key, kLmHead);
+  }
+  for (const std::string& name : plan.missing()) {
+    if (name.starts_with(kVlm)) {
+      report.missing.push_back(name);
+    }
+  }
+  plan.check_shapes(where);
+  if (!report.missing.empty()) {
+    throw Error(ErrorKind::kCheckpoint,
+                str_cat("the PaliGemma lacks ", report.missing.size(), " tensors of the policy, first ", report.missing[0]),
+                where, "policy.vlm_path wants a Hugging Face PaliGemma of the size that paligemma_variant names");
+  }
+  report.loaded = plan.apply();
+  return report;
+}
+
+}  // namespace flexor::models

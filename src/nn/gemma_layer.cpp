@@ -1,0 +1,29 @@
+#include "nn/gemma_layer.h"
+
+#include "tensor/tensor.h"
+
+namespace flexor::nn {
+namespace {
+
+/// [B, L, heads * E] -> [B, L, heads, E]; E is twice the number of RoPE angles.
+Tensor split_heads(const Tensor& x, const RopeTable& rope) {
+  return x.reshape({x.size(0), x.size(1), -1, 2 * rope.cos.size(-1)});
+}
+
+}  // namespace
+
+Tensor GemmaLayer::queries(const Tensor& n, const RopeTable& rope) const {
+  return apply_rope(split_heads(self_attn.q_proj(n), rope), rope);
+}
+
+GemmaLayer::KeyValue GemmaLayer::keys_values(const Tensor& n, const RopeTable& rope) const {
+  return {apply_rope(split_heads(self_attn.k_proj(n), rope), rope), split_heads(self_attn.v_proj(n), rope)};
+}
+
+Tensor GemmaLayer::finish(const Tensor& h, const Tensor& attended, const Tensor& gate, const Tensor& modulation) const {
+  const Tensor middle = gated_residual(h, self_attn.o_proj(attended), gate);
+  const Normed normed = post_attention_layernorm(middle, modulation);
+  return gated_residual(middle, mlp(normed.y), normed.gate);
+}
+
+}  // namespace flexor::nn

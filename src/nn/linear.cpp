@@ -1,0 +1,42 @@
+#include "nn/linear.h"
+
+#include "tensor/tensor.h"
+
+namespace flexor::nn {
+
+Tensor Linear::operator()(const Tensor& x) const {
+  const Tensor y = at::linear(x, weight, bias);
+  if (!lora_a.defined()) {
+    return y;
+  }
+  return y + at::linear(at::linear(x, lora_a), lora_b) * lora_scale;
+}
+
+Tensor Linear::merged() const {
+  const at::NoGradGuard no_graph;
+  const Tensor update = at::matmul(lora_b.to(at::kFloat), lora_a.to(at::kFloat)) * lora_scale;  // [out, in]
+  return (weight.detach().to(at::kFloat) + update).to(weight.scalar_type());
+}
+
+void Linear::params(ParamVisitor& v) {
+  v.linear(*this);
+  v("weight", weight);
+  if (bias.defined()) {
+    v("bias", bias);
+  }
+  if (lora_a.defined()) {
+    v("lora_A.weight", lora_a);
+    v("lora_B.weight", lora_b);
+  }
+}
+
+Linear make_linear(int64_t in, int64_t out, bool bias, at::ScalarType dtype) {
+  Linear linear;
+  linear.weight = at::empty({out, in}, dtype);
+  if (bias) {
+    linear.bias = at::empty({out}, dtype);
+  }
+  return linear;
+}
+
+}  // namespace flexor::nn
