@@ -5,6 +5,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "cli/commands.h"
+#include "cli/policy_folder.h"
 #include "cli/threads.h"
 #include "config/command_line.h"
 #include "models/open_model.h"
@@ -45,7 +46,7 @@ int run(const Args& args, const Io& io) {
                                        .reference_rope = options.rope_frequencies == "reference",
                                        .autocast = false,
                                        .gradient_checkpointing = false};
-  const auto model = models::open_model(options.policy, options.dtype, compute);
+  const auto model = models::open_model(policy_folder(options.policy), options.dtype, compute);
   const std::vector<NamedTensor> tensors =
       align::record(*model, batch, {.backward = options.backward, .savings = options.savings});
   write_safetensors(options.output, tensors);

@@ -4,6 +4,7 @@
 #include "base/log.h"
 #include "cli/bench_stats.h"
 #include "cli/commands.h"
+#include "cli/policy_folder.h"
 #include "cli/threads.h"
 #include "config/command_line.h"
 #include "models/flow_time.h"
@@ -51,7 +52,7 @@ int run(const Args& args, const Io& io) {
   const at::NoGradGuard no_gradients;
   const schema::BatchFile file = schema::read_batch_file(options.batch);
   const Stopwatch opening;
-  const auto model = models::open_model(options.policy, options.dtype);
+  const auto model = models::open_model(policy_folder(options.policy), options.dtype);
   const double open_s = opening.wall_s();
   const schema::PolicyConfig& config = model->config();
   const models::SampleOptions sampling{.num_steps = options.num_steps.value_or(config.num_inference_steps),

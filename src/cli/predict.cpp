@@ -6,6 +6,7 @@
 #include "base/file.h"
 #include "base/str_cat.h"
 #include "cli/commands.h"
+#include "cli/policy_folder.h"
 #include "cli/threads.h"
 #include "config/command_line.h"
 #include "policy/policy.h"
@@ -59,7 +60,7 @@ int run(const Args& args, const Io& io) {
   policy_options.dtype = options.dtype;
   policy_options.tokenizer_path = options.tokenizer_path;
   policy_options.norm_stats = options.norm_stats;
-  policy::Policy policy = policy::Policy::open(options.policy, policy_options);
+  policy::Policy policy = policy::Policy::open(policy_folder(options.policy), policy_options);
   models::SampleOptions sampling = policy.default_sampling();
   sampling.num_steps = options.num_steps.value_or(sampling.num_steps);
   const at::NoGradGuard no_gradients;

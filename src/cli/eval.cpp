@@ -1,0 +1,188 @@
+#include <algorithm>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <numeric>
+#include <ostream>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "base/interrupt.h"
+#include "base/progress.h"
+#include "base/str_cat.h"
+#include "cli/commands.h"
+#include "cli/eval_page.h"
+#include "cli/policy_folder.h"
+#include "cli/threads.h"
+#include "config/command_line.h"
+#include "data/batch_reader.h"
+#include "data/dataset.h"
+#include "data/episode_split.h"
+#include "eval/evaluate.h"
+#include "policy/policy.h"
+
+namespace flexor::cli {
+namespace {
+
+struct Options {
+  std::string policy, dataset, output, rename_map, tokenizer_path, norm_stats;
+  std::vector<int64_t> episodes;
+  std::optional<double> split;
+  std::optional<int64_t> num_steps;
+  std::optional<std::string> dtype;
+  int64_t batch_size = 8, stride = 1, seed = 0, threads = 0;
+  bool json = false;
+};
+
+void fields(config::FieldTable& table, Options& o) {
+  table("policy", o.policy, "policy folder, checkpoint or run folder").required().value_name("DIR");
+  table("dataset", o.dataset, "dataset folder, the one that holds meta/info.json").required().value_name("DIR");
+  table("episodes", o.episodes, "episodes to use, as 3,4; default: all").value_name("LIST");
+  table("split", o.split, "use the last ceil(n * X) episodes of each task: those that training held out").range(0, 1);
+  table("num_steps", o.num_steps, "Euler steps; default: num_inference_steps of the policy").range(1, 1000);
+  table("stride", o.stride, "use every Nth frame").range(1, 1e9).value_name("N");
+  table("seed", o.seed, "of noise and time").range(0, 1e18);
+  table("output", o.output, "folder for eval.json and eval.html").short_flag('o').value_name("DIR");
+  table("batch_size", o.batch_size, "frames at once").range(1, 65536);
+  table("dtype", o.dtype, "default: as config.json says").choices({"float32", "bfloat16", "bfloat16_autocast"});
+  table("rename_map", o.rename_map, "recorded names to the policy's: {\"from\": \"to\"}; default: the policy's own")
+      .value_name("JSON");
+  table("norm_stats", o.norm_stats, "openpi's norm_stats.json; default: the policy's statistics").value_name("FILE");
+  table("tokenizer_path", o.tokenizer_path, "file or folder; default: from the policy's folder").value_name("PATH");
+  table("threads", o.threads, "0: LibTorch's choice").range(0, 1024);
+  table("json", o.json, "print one JSON object instead of text");
+}
+
+std::map<std::string, std::string> rename_map(const Options& options, const policy::Policy& policy) {
+  if (options.rename_map.empty()) {
+    return policy.processor().config().rename_map;
+  }
+  std::map<std::string, std::string> result;
+  try {
+    const Json json = Json::parse(options.rename_map, "--rename-map");
+    for (const auto& [from, to] : json.as_object()) {
+      result[from] = to.as_string();
+    }
+  } catch (const Error& error) {
+    throw Error(ErrorKind::kUsage, error.what(), "--rename-map", "write it as '{\"from\": \"to\"}'");
+  }
+  return result;
+}
+
+data::Dataset open_dataset(const Options& options, const policy::Policy& policy) {
+  data::DatasetOptions dataset_options;
+  dataset_options.root = options.dataset;
+  dataset_options.rename_map = rename_map(options, policy);
+  if (!options.episodes.empty()) {
+    dataset_options.episodes = options.episodes;
+  }
+  const data::Dataset dataset = data::Dataset::open(dataset_options);
+  return options.split ? dataset.select(data::split_episodes(dataset, *options.split).held_out) : dataset;
+}
+
+std::vector<std::string> action_names(const data::Dataset& dataset, int64_t action_dim) {
+  const std::vector<std::string>& names = dataset.feature(schema::kActionKey).names;
+  return static_cast<int64_t>(names.size()) == action_dim ? names : std::vector<std::string>();
+}
+
+/// Batches of every `stride`-th frame, in order, with a progress bar.
+class Frames {
+ public:
+  Frames(const data::Dataset& dataset, const data::BatchFormat& format, const Options& options)
+      : reader_(std::make_shared<const data::Mixture>(dataset), format),
+        positions_(static_cast<size_t>((dataset.num_frames() + options.stride - 1) / options.stride)),
+        batch_size_(static_cast<size_t>(options.batch_size)),
+        progress_("evaluating", static_cast<int64_t>(positions_.size()), "frames") {
+    for (size_t i = 0; i < positions_.size(); ++i) {
+      positions_[i] = static_cast<int64_t>(i) * options.stride;
+    }
+  }
+
+  std::optional<data::RawBatch> next() {
+    check_interrupt();
+    progress_.advance(static_cast<int64_t>(last_));
+    next_ += last_;
+    last_ = std::min(batch_size_, positions_.size() - next_);
+    if (last_ == 0) {
+      return std::nullopt;
+    }
+    return reader_.read(std::span(positions_).subspan(next_, last_));
+  }
+
+ private:
+  data::BatchReader reader_;
+  std::vector<int64_t> positions_;
+  size_t batch_size_, next_ = 0, last_ = 0;
+  Progress progress_;
+};
+
+void print(std::ostream& out, const eval::EvalResult& result) {
+  const double mae =
+      std::accumulate(result.mae.begin(), result.mae.end(), 0.0) / static_cast<double>(result.mae.size());
+  out << "frames                " << result.frames << "\nloss                  " << result.loss
+      << "\nmean absolute error   " << mae << "\n  of holding still    " << result.baseline_hold_mae << " ("
+      << result.baseline_hold << " held)\n  of the mean action  " << result.baseline_mean_mae << '\n';
+  size_t width = 0;
+  for (const std::string& name : result.names) {
+    width = std::max(width, name.size());
+  }
+  for (size_t i = 0; i < result.mae.size(); ++i) {
+    out << "  " << result.names[i] << std::string(width - result.names[i].size() + 2, ' ') << result.mae[i] << '\n';
+  }
+}
+
+int run(const Args& args, const Io& io) {
+  const auto options = config::parse<Options>(args);
+  if (options.split && !options.episodes.empty()) {
+    throw Error(ErrorKind::kUsage, "--episodes and --split contradict each other");
+  }
+  install_interrupt_handlers();
+  set_threads(options.threads);
+  if (!options.output.empty()) {
+    check_writable_folder(options.output);
+  }
+  policy::PolicyOptions policy_options;
+  policy_options.dtype = options.dtype;
+  policy_options.tokenizer_path = options.tokenizer_path;
+  policy_options.norm_stats = options.norm_stats;
+  policy::Policy policy = policy::Policy::open(policy_folder(options.policy), policy_options);
+  const data::Dataset dataset = open_dataset(options, policy);
+  data::BatchFormat format;
+  format.height = policy.config().image_resolution[0];
+  format.width = policy.config().image_resolution[1];
+  format.action_horizon = policy.config().chunk_size;
+  Frames frames(dataset, format, options);
+  eval::EvalOptions eval_options;
+  eval_options.num_steps = options.num_steps;
+  eval_options.seed = static_cast<uint64_t>(options.seed);
+  eval_options.action_names = action_names(dataset, policy.config().action_dim());
+  const eval::EvalResult result = eval::evaluate(policy, [&frames] { return frames.next(); }, eval_options);
+  if (!options.output.empty()) {
+    eval::write_json(result, options.output);
+    write_file_atomic((std::filesystem::path(options.output) / "eval.html").string(),
+                      eval_page(result, options.policy, options.dataset));
+  }
+  if (options.json) {
+    io.out << eval::to_json(result).dump() << '\n';
+  } else {
+    print(io.out, result);
+    if (!options.output.empty()) {
+      io.out << "report                " << options.output << "/eval.html\n";
+    }
+  }
+  return 0;
+}
+
+}  // namespace
+
+const Command kEval{
+    .path = "eval",
+    .summary = "Compare a policy's actions with recorded ones, open loop.",
+    .notes =
+        "For each frame an action chunk is sampled and compared with what was recorded, in physical units: per joint, "
+        "per step of the\nhorizon, beside two baselines (holding still; the mean action). With -o writes DIR/eval.json "
+        "and DIR/eval.html.\n\n    flexor eval --policy runs/koch --dataset /data/koch --split 0.1 -o runs/koch/eval\n",
+    .usage = &config::usage<Options>,
+    .run = &run};
+
+}  // namespace flexor::cli
