@@ -98,6 +98,15 @@ class DatasetWriter:
         listing = pathlib.Path(self.scratch.name, "list.txt")
         listing.write_text("".join(f"file '{clip}'\n" for clip in self.clips[camera]))
         run_ffmpeg(["-f", "concat", "-safe", "0", "-i", str(listing), "-c", "copy", "-movflags", "faststart", str(target)])
+        self._check_times(target)
+
+    def _check_times(self, video):
+        """Frame k of the file must be shown at k / fps exactly."""
+        shown = subprocess.run(["ffprobe", "-v", "error", "-show_entries", "packet=pts", "-of", "csv=p=0", str(video)],
+                               check=True, capture_output=True, text=True).stdout.split()
+        times = np.sort([int(text.strip(",")) for text in shown])
+        if len(times) != sum(self.lengths) or np.any(times != times[1] * np.arange(len(times))):
+            raise SystemExit(f"error: {video}: the pictures are not evenly spaced")
 
     def _sampled(self, camera):
         """A few pictures for the statistics; of videos that ffmpeg itself made, decoded ones."""

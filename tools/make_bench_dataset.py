@@ -20,8 +20,9 @@ def moving_pictures(size, episode, camera):
     """Arguments that make ffmpeg draw the pictures of one episode and camera."""
     hue, angle = (53 * episode + 90 * camera) % 360, 0.05 * (episode % 5)
     picture = (f"testsrc2=size={size}:rate={FPS},hue=h={hue},rotate=a={angle}+0.04*sin(0.8*t):c=gray,"
-               f"noise=alls=6:allf=t+u:all_seed={2 * episode + camera}")
-    return ["-f", "lavfi", "-ss", str(episode % 4), "-i", picture]
+               f"noise=alls=6:allf=t+u:all_seed={2 * episode + camera},"
+               f"trim=start_frame={FPS * (episode % 4)},setpts=PTS-STARTPTS")
+    return ["-f", "lavfi", "-i", picture]
 
 
 def main():
