@@ -41,11 +41,10 @@ EpisodeSplit split_episodes(const Dataset& dataset, double eval_split) {
   for (const auto& [task, episodes] : by_task) {
     hold_out_last(episodes, eval_split, split);
   }
-  if (split.train.empty() && by_task.size() > 1) {
+  const bool by_task_is_empty = split.train.empty();
+  if (by_task_is_empty) {
     split = {};
     hold_out_last(all, eval_split, split);
-    log_warn("dataset: every task was recorded once; held out are the last of all episodes",
-             {{"held_out", split.held_out.size()}, {"episodes", all.size()}});
   }
   std::sort(split.train.begin(), split.train.end());
   std::sort(split.held_out.begin(), split.held_out.end());
@@ -53,6 +52,10 @@ EpisodeSplit split_episodes(const Dataset& dataset, double eval_split) {
     throw Error(ErrorKind::kConfig,
                 str_cat("eval_split ", eval_split, " of ", all.size(), " episodes leaves none to train on"),
                 dataset.root(), "choose a smaller dataset.eval_split, or 0");
+  }
+  if (by_task_is_empty) {
+    log_warn("dataset: an episode of each task held out would leave none to train on; held out are the last of all",
+             {{"held_out", split.held_out.size()}, {"episodes", all.size()}});
   }
   return split;
 }
