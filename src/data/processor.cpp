@@ -115,7 +115,7 @@ ProcessorConfig make_processor_config(const schema::PolicyConfig& policy, schema
   return config;
 }
 
-Processor::Processor(ProcessorConfig config, Tokenizer tokenizer)
+Processor::Processor(ProcessorConfig config, std::optional<Tokenizer> tokenizer)
     : config_(std::move(config)), tokenizer_(std::move(tokenizer)) {
   if (const NormMode mode = mode_of(config_, FeatureType::kVisual); mode != NormMode::kIdentity) {
     throw Error(ErrorKind::kConfig, str_cat("pictures are to be normalised by ", schema::norm_mode_name(mode)),
@@ -135,6 +135,13 @@ Processor::Processor(ProcessorConfig config, Tokenizer tokenizer)
   if (config_.relative.enabled) {
     relative_mask_ = relative_mask(config_.relative, action_dim_);
   }
+}
+
+const Tokenizer& Processor::tokenizer() const {
+  if (!tokenizer_) {
+    throw missing_tokenizer("the policy's folder holds no tokenizer", config_.tokenizer_name);
+  }
+  return *tokenizer_;
 }
 
 Tensor Processor::normalized_state(const RawBatch& raw) const {
@@ -162,7 +169,8 @@ schema::Batch Processor::preprocess(const RawBatch& raw, const at::Device& devic
     return tensor.defined() ? tensor.to(device, tensor.scalar_type(), /*non_blocking=*/true) : tensor;
   };
   const Tensor state = normalized_state(raw);
-  const TokenBatch tokens = tokenizer_.encode_batch(make_prompts(config_.prompt, raw.tasks, state), config_.max_length);
+  const TokenBatch tokens =
+      tokenizer().encode_batch(make_prompts(config_.prompt, raw.tasks, state), config_.max_length);
   return {.cameras = known_cameras(config_, raw, device),
           .tokens = place(tokens.tokens),
           .token_mask = place(tokens.mask),
@@ -193,11 +201,11 @@ Tensor Processor::unnormalize_state(const Tensor& state) const {
 void Processor::save(const std::string& folder) const {
   ProcessorConfig config = config_;
   constexpr int64_t kGemmaSize = 256000;
-  if (config.tokenizer_name == ProcessorConfig{}.tokenizer_name && tokenizer_.vocab_size() < kGemmaSize) {
+  if (config.tokenizer_name == ProcessorConfig{}.tokenizer_name && tokenizer().vocab_size() < kGemmaSize) {
     config.tokenizer_name = "tokenizer";  // another vocabulary than the Hub's: only the copy is right
   }
   write_processor(config, folder);
-  tokenizer_.save(folder + "/tokenizer");
+  tokenizer().save(folder + "/tokenizer");
 }
 
 }  // namespace flexor::data

@@ -60,12 +60,13 @@ schema::NormStats read_openpi_norm_stats(const std::string& path, int64_t state_
 /// Immutable; const calls are thread-safe.
 class Processor {
  public:
+  /// @param tokenizer  none: only for actions and prepared tensors; whatever needs prompts is an error then
   /// @throws Error(kData) if statistics that the normalisation needs are absent or of another size,
   ///         Error(kConfig) if names contradict sizes
-  Processor(ProcessorConfig config, Tokenizer tokenizer);
+  explicit Processor(ProcessorConfig config, std::optional<Tokenizer> tokenizer = std::nullopt);
 
   const ProcessorConfig& config() const { return config_; }
-  const Tokenizer& tokenizer() const { return tokenizer_; }
+  const Tokenizer& tokenizer() const;  ///< @throws Error(kFile) if there is none (hint: policy.tokenizer_path)
 
   /// Relative actions, normalisation, prompt, tokens; everything moved to `device`, pictures unchanged.
   /// @throws Error(kData) with episode and frame if state or action is not finite or has another size than the policy's
@@ -92,7 +93,7 @@ class Processor {
   at::Tensor normalized_action(const RawBatch& raw) const;
 
   ProcessorConfig config_;
-  Tokenizer tokenizer_;
+  std::optional<Tokenizer> tokenizer_;
   FeatureNormalizer state_, action_;
   std::vector<bool> relative_mask_;
   int64_t state_dim_ = 0, action_dim_ = 0;

@@ -262,6 +262,23 @@ TEST(Processor, ASavedOneIsCompleteWithItsTokenizer) {
   EXPECT_FALSE(has_processor("/nonexistent"));
 }
 
+TEST(Processor, WithoutATokenizerOnlyActionsAreServed) {
+  const Processor processor(golden_config("pi05"));
+  EXPECT_EQ(processor.unnormalize(at::zeros({1, 10, 8}), {}).sizes(), at::IntArrayRef({1, 10, 6}));
+  EXPECT_THAT(message_of([&] { processor.preprocess(small_batch()); }), HasSubstr("policy.tokenizer_path="));
+}
+
+TEST(Processor, TheBundledTokenizerServesTheTinyRecipes) {
+  const Tokenizer tokenizer = Tokenizer::open(tests_path("../configs/assets/tiny_tokenizer.model"));
+  EXPECT_EQ(tokenizer.vocab_size(), 1024);
+  EXPECT_EQ(tokenizer.special(), SpecialIds{});
+  for (const char* text :
+       {"Pick up the yellow bottle on the table.\n", "Task: a_b, State: -1 255;\nAction: ", "  é\n\n\n"}) {
+    EXPECT_EQ(tokenizer.decode(tokenizer.encode(text)), text);
+  }
+  EXPECT_EQ(tokenizer.encode("128").size(), 3u);  // every digit is its own piece
+}
+
 TEST(OpenpiNormStats, AreReadWithAndWithoutTheOuterObjectAndCut) {
   const std::string inner = R"({"state": {"mean": [1, 2, 3], "std": [1, 1, 1], "q01": [0, 0, 0], "q99": [1, 1, 1]},)"
                             R"( "actions": {"mean": [4, 5], "std": [1, 2], "q01": [0, 0], "q99": [1, 1]}})";

@@ -76,6 +76,8 @@ std::string make_prompt(PromptStyle style, std::string_view task, std::span<cons
       return std::string(task);
     case PromptStyle::kNewline:
       return task.ends_with('\n') ? std::string(task) : std::string(task) + '\n';
+    case PromptStyle::kOpenpi:
+      return clean_task(task) + '\n';
     case PromptStyle::kState:
       break;
   }

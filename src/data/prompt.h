@@ -12,6 +12,7 @@ namespace flexor::data {
 enum class PromptStyle {
   kPlain,    ///< the task as it is
   kNewline,  ///< pi0: "\n" appended unless the task ends with one
+  kOpenpi,   ///< pi0 of openpi: the cleaned task and "\n"
   kState,    ///< pi0.5: "Task: {task}, State: {bins};\nAction: ", the task stripped, "_" and newlines as spaces
 };
 
@@ -30,8 +31,5 @@ std::string make_prompt(PromptStyle style, std::string_view task, std::span<cons
 /// Prompts of a batch. @param state [B, S] normalised (may be undefined unless kState)
 /// @throws Error(kData) if kState has no state
 std::vector<std::string> make_prompts(PromptStyle style, std::span<const std::string> tasks, const at::Tensor& state);
-
-/// openpi's pi0 text: the cleaned task; it encodes the newline after it as a token of its own.
-std::string openpi_prompt(std::string_view task);
 
 }  // namespace flexor::data

@@ -32,7 +32,8 @@ TEST(Prompt, Pi0EqualsTheReferences) {
   const std::vector<std::string> tasks = expected.at("tasks").as_strings();
   EXPECT_EQ(make_prompts(PromptStyle::kNewline, tasks, {}), expected.at("lerobot_prompts").as_strings());
   for (size_t i = 0; i < tasks.size(); ++i) {
-    EXPECT_EQ(openpi_prompt(tasks[i]), expected.at("openpi_prompts_before_newline_token").as_strings()[i]);
+    EXPECT_EQ(make_prompt(PromptStyle::kOpenpi, tasks[i], {}),
+              expected.at("openpi_prompts_before_newline_token").as_strings()[i] + "\n");
   }
 }
 

@@ -15,10 +15,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* kTokenizerHint =
-    "policy.tokenizer_path=FILE_OR_FOLDER; the PaliGemma tokenizer of the Hub is gated, and Flexor never goes online: "
-    "accept its licence there and download tokenizer.model or tokenizer.json yourself";
-
 /// The start of a text, for a message.
 std::string shortened(const std::string& text) {
   constexpr size_t kMax = 60;
@@ -26,6 +22,13 @@ std::string shortened(const std::string& text) {
 }
 
 }  // namespace
+
+Error missing_tokenizer(const std::string& what, const std::string& where) {
+  return {
+      ErrorKind::kFile, what, where,
+      "policy.tokenizer_path=FILE_OR_FOLDER; the PaliGemma tokenizer of the Hub is gated and Flexor never goes online: "
+      "accept its licence there and download tokenizer.model or tokenizer.json yourself"};
+}
 
 std::string find_tokenizer(const std::string& path) {
   std::error_code ignored;
@@ -46,8 +49,8 @@ Tokenizer Tokenizer::open(const std::string& path) {
   if (file.empty()) {
     std::error_code ignored;
     const bool exists = !path.empty() && fs::exists(path, ignored);
-    throw Error(ErrorKind::kFile, exists ? "no tokenizer.model or tokenizer.json in this folder" : "no such tokenizer",
-                path.empty() ? "policy.tokenizer_path" : path, kTokenizerHint);
+    throw missing_tokenizer(exists ? "no tokenizer.model or tokenizer.json in this folder" : "no such tokenizer",
+                            path.empty() ? "policy.tokenizer_path" : path);
   }
   return Tokenizer(fs::path(file).extension() == ".json" ? open_tokenizer_json(file) : open_sentencepiece(file));
 }

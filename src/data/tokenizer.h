@@ -7,6 +7,8 @@
 #include <string_view>
 #include <vector>
 
+#include "base/error.h"
+
 namespace flexor::data {
 
 /// Ids of the control tokens, as the tokenizer's file gives them.
@@ -64,5 +66,8 @@ std::string find_tokenizer(const std::string& path);
 /// then
 ///         it belongs to another model, and its ids would mean other words
 void check_vocabulary(const Tokenizer& tokenizer, int64_t embedding_rows);
+
+/// The error to throw where a tokenizer is needed and there is none: says how to name one and why none is fetched.
+Error missing_tokenizer(const std::string& what, const std::string& where);
 
 }  // namespace flexor::data
