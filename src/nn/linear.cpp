@@ -9,7 +9,8 @@ Tensor Linear::operator()(const Tensor& x) const {
   if (!lora_a.defined()) {
     return y;
   }
-  return y + at::linear(at::linear(x, lora_a), lora_b) * lora_scale;
+  const Tensor update = at::linear(at::linear(x.to(lora_a.scalar_type()), lora_a), lora_b) * lora_scale;
+  return y + update.to(y.scalar_type());
 }
 
 Tensor Linear::merged() const {

@@ -1,5 +1,6 @@
 #include "nn/siglip.h"
 
+#include <ATen/ops/conv2d.h>
 #include <ATen/ops/scaled_dot_product_attention.h>
 
 #include <string>
@@ -64,10 +65,9 @@ void SiglipLayer::params(ParamVisitor& v) {
 }
 
 Tensor SiglipTower::embed(const Tensor& pixels) const {
-  const int64_t N = pixels.size(0), p = patch_weight.size(-1), grid = pixels.size(-1) / p;
-  // A convolution whose stride is its kernel is one matrix product over patches (of any one picture: channel, row, column).
-  const Tensor patches = pixels.reshape({N, 3, grid, p, grid, p}).permute({0, 2, 4, 1, 3, 5}).reshape({N, grid * grid, 3 * p * p});
-  return at::linear(patches, patch_weight.flatten(1), patch_bias) + position_table;  // [N, P, W]
+  const int64_t p = patch_weight.size(-1);
+  const Tensor patches = at::conv2d(pixels, patch_weight, patch_bias, /*stride=*/{p, p});  // [N, W, S/p, S/p]
+  return patches.flatten(2).transpose(1, 2) + position_table;                             // [N, P, W]
 }
 
 Tensor SiglipTower::operator()(const Tensor& pixels) const {
