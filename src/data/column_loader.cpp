@@ -1,6 +1,7 @@
 #include "data/column_loader.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <optional>
 #include <set>
 #include <thread>
@@ -15,6 +16,7 @@
 namespace flexor::data {
 namespace {
 
+namespace fs = std::filesystem;
 using Values = decltype(Column::values);
 
 /// Rows of one episode that follow each other in a file, and where they are in FileRows::columns.
@@ -182,42 +184,50 @@ class Loader {
     }
   }
 
-  LoadedColumns run(const std::vector<EpisodeRecord>& all) {
-    read_files(files_of(selected_));
-    if (info_.major == 3 && !all_found()) {
-      std::vector<const EpisodeRecord*> every;
-      for (const EpisodeRecord& record : all) {
-        every.push_back(&record);
+  LoadedColumns run() {
+    std::vector<std::pair<std::string, int64_t>> named;
+    for (const EpisodeRecord* record : selected_) {
+      if (seen_.insert(record->data_file).second) {
+        named.emplace_back(record->data_file, record->episode_index);
       }
-      read_files(files_of(every));
+    }
+    read_files(named);
+    if (info_.major == 3 && !all_found()) {
+      read_files(other_files());
     }
     merge_findings();
     return merge();
   }
 
  private:
-  /// Distinct files in the order of the episodes, without those already read.
-  std::vector<const EpisodeRecord*> files_of(const std::vector<const EpisodeRecord*>& records) {
-    std::vector<const EpisodeRecord*> first;
-    for (const EpisodeRecord* record : records) {
-      if (seen_.insert(record->data_file).second) {
-        first.push_back(record);
+  /// Parquet files below data/ that no selected record names, in sorted order.
+  std::vector<std::pair<std::string, int64_t>> other_files() {
+    std::set<std::string> files;
+    std::error_code code;
+    for (fs::recursive_directory_iterator it(info_.root + "/data", code), end; !code && it != end; it.increment(code)) {
+      const std::string file = it->path().lexically_relative(info_.root).string();
+      if (it->path().extension() == ".parquet" && !seen_.contains(file)) {
+        files.insert(file);
       }
     }
-    return first;
+    std::vector<std::pair<std::string, int64_t>> result;
+    for (const std::string& file : files) {
+      result.emplace_back(file, -1);
+    }
+    return result;
   }
 
-  void read_files(const std::vector<const EpisodeRecord*>& records) {
+  /// @param files  relative path, and the episode that a v2.x file holds
+  void read_files(const std::vector<std::pair<std::string, int64_t>>& files) {
     constexpr int kMaxThreads = 4;
     const int threads = std::clamp(static_cast<int>(std::thread::hardware_concurrency()), 1, kMaxThreads);
-    std::vector<FileRows> loaded(records.size());
-    Progress progress("reading tables", static_cast<int64_t>(records.size()), "files");
-    ThreadPool pool(std::min(threads, std::max(static_cast<int>(records.size()), 1)));
-    pool.parallel_for(static_cast<int64_t>(records.size()), [&](int64_t i) {
-      const EpisodeRecord& record = *records[static_cast<size_t>(i)];
-      FileLoader loader(info_, record.data_file, wanted_);
-      loaded[static_cast<size_t>(i)] =
-          info_.major == 3 ? loader.selected(numbers_) : loader.whole(record.episode_index);
+    std::vector<FileRows> loaded(files.size());
+    Progress progress("reading tables", static_cast<int64_t>(files.size()), "files");
+    ThreadPool pool(std::min(threads, std::max(static_cast<int>(files.size()), 1)));
+    pool.parallel_for(static_cast<int64_t>(files.size()), [&](int64_t i) {
+      const auto& [file, episode] = files[static_cast<size_t>(i)];
+      FileLoader loader(info_, file, wanted_);
+      loaded[static_cast<size_t>(i)] = info_.major == 3 ? loader.selected(numbers_) : loader.whole(episode);
       progress.advance();
     });
     std::move(loaded.begin(), loaded.end(), std::back_inserter(files_));
@@ -314,10 +324,9 @@ class Loader {
 
 }  // namespace
 
-LoadedColumns load_columns(const DatasetInfo& info, const std::vector<EpisodeRecord>& all,
-                           const std::vector<const EpisodeRecord*>& selected,
+LoadedColumns load_columns(const DatasetInfo& info, const std::vector<const EpisodeRecord*>& selected,
                            const std::vector<const FeatureInfo*>& wanted, std::vector<Finding>& findings) {
-  return Loader(info, selected, wanted, findings).run(all);
+  return Loader(info, selected, wanted, findings).run();
 }
 
 }  // namespace flexor::data

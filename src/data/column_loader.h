@@ -23,11 +23,9 @@ struct LoadedColumns {
 
 /// Reads the numeric features `wanted` of the episodes `selected`, several files at a time.
 /// A v3.0 episode whose rows stand in another file than its metadata says is found there and reported.
-/// @param all       every record of the dataset, to know the other files
 /// @param findings  gets displaced, split and missing rows, counts that disagree with `length`, types that disagree
 /// @throws Error(kFile), Error(kData) for what cannot be read at all: a missing file or column, a null, a ragged row
-LoadedColumns load_columns(const DatasetInfo& info, const std::vector<EpisodeRecord>& all,
-                           const std::vector<const EpisodeRecord*>& selected,
+LoadedColumns load_columns(const DatasetInfo& info, const std::vector<const EpisodeRecord*>& selected,
                            const std::vector<const FeatureInfo*>& wanted, std::vector<Finding>& findings);
 
 }  // namespace flexor::data

@@ -100,6 +100,10 @@ const std::unordered_map<int64_t, std::string>& Dataset::tasks() const {
   return store_->tasks;
 }
 
+bool Dataset::is_whole() const {
+  return num_episodes() == store_->total_episodes;
+}
+
 const FeatureInfo& Dataset::feature(std::string_view name) const {
   const FeatureInfo* found = info().find(name);
   if (!found || found->is_camera()) {

@@ -63,6 +63,8 @@ class Dataset {
   const FeatureInfo& feature(std::string_view name) const;
   bool has_column(std::string_view name) const;  ///< held in memory
 
+  bool is_whole() const;  ///< all episodes of the dataset are selected
+
   int64_t num_frames() const { return num_frames_; }
   int64_t num_episodes() const { return static_cast<int64_t>(episodes_.size()); }
   /// Selected episodes in ascending order; number 0..num_episodes()-1.

@@ -126,6 +126,8 @@ class DatasetBuilder {
     rename_features(store_->info, options_.rename_map);
     store_->tasks = read_tasks(store_->info, store_->findings);
     records_ = read_episode_records(store_->info, store_->findings);
+    check_totals(store_->info, records_, static_cast<int64_t>(store_->tasks.size()), store_->findings);
+    store_->total_episodes = static_cast<int64_t>(records_.size());
     selected_ = select_records(records_, options_);
     find_cameras();
     load();
@@ -203,7 +205,7 @@ class DatasetBuilder {
 
   void load() {
     const auto wanted = wanted_columns(store_->info, options_.columns);
-    LoadedColumns loaded = load_columns(store_->info, records_, selected_, wanted, store_->findings);
+    LoadedColumns loaded = load_columns(store_->info, selected_, wanted, store_->findings);
     store_->columns = std::move(loaded.columns);
     int64_t row = 0;
     for (size_t i = 0; i < selected_.size(); ++i) {

@@ -15,6 +15,7 @@ struct Dataset::Store {
   DatasetInfo info;
   std::vector<FeatureInfo> cameras;
   std::vector<Episode> episodes;      ///< those that were read, ascending
+  int64_t total_episodes = 0;         ///< of the dataset, whether read or not
   std::vector<int64_t> first_rows;    ///< of each episode in the columns
   std::vector<double> start_times_s;  ///< timestamp of each episode's frame 0 where that is not 0
   Columns columns;

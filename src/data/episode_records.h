@@ -30,4 +30,8 @@ struct EpisodeRecord {
 /// @throws Error(kFile), Error(kData)
 std::vector<EpisodeRecord> read_episode_records(const DatasetInfo& info, std::vector<Finding>& findings);
 
+/// Compares the totals and splits of info.json with the records: findings are warnings.
+void check_totals(const DatasetInfo& info, const std::vector<EpisodeRecord>& records, int64_t num_tasks,
+                  std::vector<Finding>& findings);
+
 }  // namespace flexor::data
