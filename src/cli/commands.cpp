@@ -5,6 +5,8 @@ namespace {
 
 constexpr const Command* kCommands[] = {
     &kDatasetInfo,
+    &kAlignRecord,
+    &kBenchSample,
     &kHelp,
 };
 

@@ -7,8 +7,13 @@
 namespace flexor::cli {
 
 // Each stands in a file of its own, cli/<name>.cpp.
+extern const Command kAlignRecord;
+extern const Command kBenchLoader;
+extern const Command kBenchSample;
 extern const Command kDatasetInfo;
+extern const Command kEval;
 extern const Command kHelp;
+extern const Command kPredict;
 
 /// All commands, in the order in which help shows them. Help, docs/cli.md, dispatch and "did you mean" read this list.
 std::span<const Command* const> commands();

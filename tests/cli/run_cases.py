@@ -27,6 +27,7 @@ import json
 import os
 import pathlib
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -177,9 +178,10 @@ def main():
     flexor = options.flexor.resolve()
     if flexor.name != "flexor" or not os.access(flexor, os.X_OK):
         parser.error(f"{flexor} is no program called flexor")
+    python = os.path.abspath(shutil.which(options.python) or parser.error(f"no program {options.python}"))
     env = dict(os.environ, PATH=f"{flexor.parent}:{os.environ['PATH']}", DATA=str(HERE.parent / "data"),
                GOLDEN=str(HERE.parent / "golden"), CONFIGS=str(ROOT / "configs"), ASSETS=str(HERE / "assets"),
-               PYTHON=options.python, SPOIL=f"{options.python} {HERE / 'spoil.py'}", LC_ALL="C.UTF-8", COLUMNS="120",
+               PYTHON=python, SPOIL=f"{python} {HERE / 'spoil.py'}", LC_ALL="C.UTF-8", COLUMNS="120",
                OMP_NUM_THREADS="2")
     paths = [p for argument in options.cases or [HERE]
              for p in (sorted(argument.rglob("*.test")) if argument.is_dir() else [argument])]

@@ -74,7 +74,7 @@ def write_safetensors(path, header, data):
     pathlib.Path(path).write_bytes(struct.pack("<Q", len(text)) + text + bytes(body))
 
 
-def find_tensor(header, name):
+def entry_of(header, name):
     if name not in header:
         sys.exit(f"no tensor {name}; there are {', '.join(list(header)[:20])} ...")
     return header[name]
@@ -83,7 +83,7 @@ def find_tensor(header, name):
 def drop_tensor(path, name):
     """Safetensors without one tensor."""
     header, data = read_safetensors(path)
-    find_tensor(header, name)
+    entry_of(header, name)
     del header[name]
     write_safetensors(path, header, data)
 
@@ -91,7 +91,7 @@ def drop_tensor(path, name):
 def reshape_tensor(path, name, *shape):
     """Safetensors with one tensor of another shape; as many values as before, or a part of them."""
     header, data = read_safetensors(path)
-    entry = find_tensor(header, name)
+    entry = entry_of(header, name)
     count = 1
     for size in shape:
         count *= int(size)
@@ -109,8 +109,25 @@ def reshape_tensor(path, name, *shape):
 def rename_tensor(path, name, new_name):
     """Safetensors with one tensor under another name."""
     header, data = read_safetensors(path)
-    find_tensor(header, name)
+    entry_of(header, name)
     write_safetensors(path, {new_name if key == name else key: value for key, value in header.items()}, data)
+
+
+def nan_tensor(path, name, index):
+    """Safetensors with one float32 value replaced by NaN."""
+    header, data = read_safetensors(path)
+    offset = entry_of(header, name)["data_offsets"][0] + 4 * int(index)
+    write_safetensors(path, header, data[:offset] + struct.pack("<f", float("nan")) + data[offset + 4:])
+
+
+def find_tensor(path, name, *facts):
+    """(breaks nothing) fails unless safetensors hold the tensor, with this shape or dtype if given."""
+    entry = entry_of(read_safetensors(path)[0], name)
+    if facts and not facts[0].isdigit():
+        if entry["dtype"] != facts[0]:
+            sys.exit(f"{name} is {entry['dtype']}, not {facts[0]}")
+    elif facts and entry["shape"] != [int(size) for size in facts]:
+        sys.exit(f"{name} has shape {entry['shape']}, not {facts}")
 
 
 def set_json(path, key, value):
@@ -140,8 +157,8 @@ def del_json(path, key):
 
 
 WAYS = {function.__name__.replace("_", "-"): function
-        for function in (drop_column, nan, drop_rows, truncate, lfs_pointer, drop_tensor, reshape_tensor, rename_tensor,
-                         set_json, del_json)}
+        for function in (drop_column, nan, drop_rows, truncate, lfs_pointer, drop_tensor, reshape_tensor, rename_tensor, nan_tensor,
+                         find_tensor, set_json, del_json)}
 
 if __name__ == "__main__":
     if len(sys.argv) < 3 or sys.argv[1] not in WAYS:
