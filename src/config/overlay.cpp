@@ -78,12 +78,19 @@ Value read_argument(const std::string& text, const FieldSpec* spec, const std::s
   return parse_argument(text, place);
 }
 
-bool remove_path(Value& root, const std::vector<std::string>& parts, size_t first) {
-  if (first + 1 == parts.size()) {
-    return std::erase_if(root.members, [&](const Value::Member& m) { return m.first == parts[first]; }) > 0;
+/// Removes the value at a path, and the maps above it that only it was in.
+void remove_path(Value& root, const std::vector<std::string>& parts, size_t first) {
+  const auto found = std::find_if(root.members.begin(), root.members.end(),
+                                  [&](const Value::Member& member) { return member.first == parts[first]; });
+  if (found == root.members.end()) {
+    return;
   }
-  Value* below = root.find(parts[first]);
-  return below != nullptr && remove_path(*below, parts, first + 1);
+  if (first + 1 < parts.size()) {
+    remove_path(found->second, parts, first + 1);
+  }
+  if (first + 1 == parts.size() || found->second.members.empty()) {
+    root.members.erase(found);
+  }
 }
 
 bool is_own_key(FieldTable& table, const std::string& key) {
