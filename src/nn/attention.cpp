@@ -3,6 +3,7 @@
 #include <ATen/ops/scaled_dot_product_attention.h>
 
 #include <cmath>
+#include <optional>
 
 #include "tensor/tensor.h"
 
@@ -28,7 +29,8 @@ Tensor attend(const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& m
   const Tensor bias = repeat_rows(mask, G);
   Tensor out;  // [B, K, Q * G, E]
   if (fused) {
-    out = at::scaled_dot_product_attention(rows, keys, values, bias, /*dropout_p=*/0.0, /*is_causal=*/false, scale);
+    const auto optional_bias = bias.defined() ? std::optional(bias) : std::nullopt;
+    out = at::scaled_dot_product_attention(rows, keys, values, optional_bias, /*dropout_p=*/0.0, /*is_causal=*/false, scale);
   } else {
     Tensor scores = at::matmul(rows, keys.transpose(2, 3)) * scale;  // [B, K, Q * G, N]
     if (bias.defined()) {

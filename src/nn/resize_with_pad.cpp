@@ -20,8 +20,9 @@ Tensor resize_with_pad(const Tensor& pictures, int64_t height, int64_t width) {
   const auto new_height = static_cast<int64_t>(static_cast<double>(H) / ratio);
   const auto new_width = static_cast<int64_t>(static_cast<double>(W) / ratio);
   const bool bytes = pictures.scalar_type() == at::kByte;
-  Tensor small = at::upsample_bilinear2d(pictures.to(at::kFloat), {new_height, new_width}, /*align_corners=*/false);
-  small = bytes ? small.round().clamp(0, 255).to(at::kByte) : small.clamp(0.0, 1.0);
+  // Bytes go through PyTorch's integer kernel, which rounds by itself.
+  const Tensor scaled = at::upsample_bilinear2d(pictures, {new_height, new_width}, /*align_corners=*/false);
+  const Tensor small = bytes ? scaled : scaled.clamp(0.0, 1.0);
   const int64_t top = (height - new_height) / 2, left = (width - new_width) / 2;
   return at::constant_pad_nd(small, {left, width - new_width - left, top, height - new_height - top}, 0);
 }
