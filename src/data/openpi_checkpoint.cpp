@@ -50,33 +50,39 @@ std::string policy_type(const std::string& weights) {
               weights);
 }
 
-std::string text_or(const Json& json, const char* key, const std::string& fallback) {
-  const Json* value = json.find(key);
-  return value == nullptr || value->is_null() ? fallback : value->as_string();
-}
-
-schema::PolicyConfig policy_config(const Json& json, const std::string& type, int64_t state_dim, int64_t action_dim) {
+/// What openpi's config.json says, in LeRobot's words; sizes may be given as in ours (`architecture`).
+schema::PolicyConfig policy_config(const Json& json, const std::string& path, const std::string& type,
+                                   int64_t state_dim, int64_t action_dim) {
   using schema::FeatureType;
-  schema::PolicyConfig config = schema::default_policy_config(type);
-  config.chunk_size = config.n_action_steps = json.at("action_horizon").as_int();
-  config.max_action_dim = config.max_state_dim = json.at("action_dim").as_int();
-  config.paligemma_variant = text_or(json, "paligemma_variant", config.paligemma_variant);
-  config.action_expert_variant = text_or(json, "action_expert_variant", config.action_expert_variant);
-  config.dtype = text_or(json, "precision", config.dtype);
+  const Json &horizon = json.at("action_horizon"), &width = json.at("action_dim");
+  Json words = Json::object({{"type", type},
+                             {"chunk_size", horizon},
+                             {"n_action_steps", horizon},
+                             {"max_state_dim", width},
+                             {"max_action_dim", width}});
+  if (const Json* precision = json.find("precision")) {
+    words["dtype"] = *precision;
+  }
+  for (const char* key : {"paligemma_variant", "action_expert_variant", "image_resolution", "architecture"}) {
+    if (const Json* value = json.find(key); value != nullptr && !value->is_null()) {
+      words[key] = *value;
+    }
+  }
+  schema::PolicyConfig config = schema::policy_config_from_json(words, path);
   const std::vector<int64_t> picture = {3, config.image_resolution[0], config.image_resolution[1]};
   config.input_features.clear();
   for (const char* camera : {"base_0_rgb", "left_wrist_0_rgb", "right_wrist_0_rgb"}) {
     config.input_features.push_back({str_cat(schema::kImagePrefix, camera), FeatureType::kVisual, picture});
   }
-  const auto width = [&](int64_t dim) { return std::vector<int64_t>{dim > 0 ? dim : config.max_action_dim}; };
-  config.input_features.push_back({std::string(schema::kStateKey), FeatureType::kState, width(state_dim)});
-  config.output_features = {{std::string(schema::kActionKey), FeatureType::kAction, width(action_dim)}};
+  config.input_features.push_back({std::string(schema::kStateKey), FeatureType::kState, {state_dim}});
+  config.output_features = {{std::string(schema::kActionKey), FeatureType::kAction, {action_dim}}};
   return config;
 }
 
-int64_t width_of(const schema::NormStats& stats, std::string_view name) {
+/// Values a frame by the statistics, `fallback` without any.
+int64_t width_of(const schema::NormStats& stats, std::string_view name, int64_t fallback) {
   const auto it = stats.find(name);
-  return it == stats.end() ? 0 : static_cast<int64_t>(it->second.at("mean").size());
+  return it == stats.end() ? fallback : static_cast<int64_t>(it->second.at("mean").size());
 }
 
 }  // namespace
@@ -95,8 +101,10 @@ std::optional<OpenpiCheckpoint> read_openpi_checkpoint(const std::string& folder
   schema::NormStats stats = stats_path.empty() ? schema::NormStats{} : read_openpi_norm_stats(stats_path);
   OpenpiCheckpoint checkpoint;
   try {
-    checkpoint.policy = policy_config(json, policy_type((fs::path(folder) / "model.safetensors").string()),
-                                      width_of(stats, schema::kStateKey), width_of(stats, schema::kActionKey));
+    const int64_t width = json.at("action_dim").as_int();
+    checkpoint.policy =
+        policy_config(json, path, policy_type((fs::path(folder) / "model.safetensors").string()),
+                      width_of(stats, schema::kStateKey, width), width_of(stats, schema::kActionKey, width));
   } catch (const Error& error) {
     throw Error(error.kind() == ErrorKind::kFile ? ErrorKind::kFile : ErrorKind::kCheckpoint, error.what(),
                 error.where().empty() ? path : error.where(), error.hint());

@@ -12,22 +12,23 @@
 namespace flexor::eval {
 
 struct EvalOptions {
-  std::optional<int64_t> num_steps;  ///< denoising steps; none: the policy's
-  uint64_t seed = 0;                 ///< noise and time, per frame: results do not depend on the batch size
-  std::vector<std::string> action_names;  ///< A names for the report; empty: action_0, action_1, ...
+  std::optional<int64_t> num_steps = std::nullopt;  ///< denoising steps; none: the policy's
+  uint64_t seed = 0;                           ///< noise and time, per frame: results do not depend on the batch size
+  std::vector<std::string> action_names = {};  ///< A names for the report; empty: action_0, action_1, ...
 };
 
 /// Open-loop error of a policy on recorded frames, in physical units. Axes: T action horizon, A real action dims.
 /// Steps beyond the end of an episode count in `loss` (as in training) and nowhere else.
 struct EvalResult {
-  double loss = 0;                                      ///< flow-matching loss, mean over frames
-  std::vector<double> mae;                              ///< [A]
-  std::vector<double> mae_by_step;                      ///< [T]; NaN where no frame reaches that far
-  std::vector<std::vector<double>> mae_by_step_and_dim; ///< [T][A]
-  std::vector<std::string> names;                       ///< [A]
-  double baseline_hold_mae = 0;  ///< of a robot that holds still; see `baseline_hold`
-  double baseline_mean_mae = 0;  ///< of the mean action of the policy's statistics, or of the frames if it has none
-  std::string baseline_hold;     ///< "state": the observed state is held; "first_action": sizes differ, so the chunk's first action is
+  double loss = 0;                                       ///< flow-matching loss, mean over frames
+  std::vector<double> mae;                               ///< [A]
+  std::vector<double> mae_by_step;                       ///< [T]; NaN where no frame reaches that far
+  std::vector<std::vector<double>> mae_by_step_and_dim;  ///< [T][A]
+  std::vector<std::string> names;                        ///< [A]
+  double baseline_hold_mae = 0;                          ///< of a robot that holds still; see `baseline_hold`
+  double baseline_mean_mae = 0;  ///< of the mean action of the policy's statistics; NaN if they have no mean
+  std::string baseline_hold;     ///< "state": the observed state is held; "first_action": state and action differ in
+                                 ///< size, so the first recorded action of the chunk is
   int64_t frames = 0;
 };
 

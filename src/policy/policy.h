@@ -2,7 +2,6 @@
 #include <ATen/core/Generator.h>
 #include <ATen/core/Tensor.h>
 #include <c10/core/Device.h>
-
 #include <cstdint>
 #include <deque>
 #include <memory>
@@ -53,7 +52,8 @@ class Policy {
   models::SampleOptions default_sampling() const;
 
   /// Action chunks for raw observations. @param noise as draw_noise gives
-  ActionChunk predict(const data::RawBatch& observations, const at::Tensor& noise, const models::SampleOptions& options);
+  ActionChunk predict(const data::RawBatch& observations, const at::Tensor& noise,
+                      const models::SampleOptions& options);
   /// Action chunks for model-side tensors (normalised, tokenised; pictures raw).
   ActionChunk predict(const schema::Batch& batch, const at::Tensor& noise, const models::SampleOptions& options);
 

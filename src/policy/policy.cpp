@@ -1,0 +1,155 @@
+#include "policy/policy.h"
+
+#include <filesystem>
+#include <utility>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "base/json.h"
+#include "base/log.h"
+#include "base/str_cat.h"
+#include "data/openpi_checkpoint.h"
+#include "models/flow_time.h"
+#include "models/open_model.h"
+#include "tensor/tensor.h"
+
+namespace flexor::policy {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// Moves every parameter.
+class Mover final : public nn::ParamVisitor {
+ public:
+  explicit Mover(at::Device device) : device_(device) {}
+
+ private:
+  void visit(const std::string& /*name*/, at::Tensor& parameter) override { parameter = parameter.to(device_); }
+  at::Device device_;
+};
+
+/// The tokenizer that belongs to a policy: the one that the options name, a copy in the folder, or the local path that
+/// the processor names. Nothing if there is none: prepared tensors need none.
+std::optional<data::Tokenizer> open_tokenizer(const std::string& folder, const data::ProcessorConfig& processor,
+                                              const PolicyOptions& options) {
+  if (!options.tokenizer_path.empty()) {
+    return data::Tokenizer::open(options.tokenizer_path);
+  }
+  for (const std::string& place : {folder, (fs::path(folder) / processor.tokenizer_name).string()}) {
+    if (const std::string file = data::find_tokenizer(place); !file.empty()) {
+      return data::Tokenizer::open(file);
+    }
+  }
+  return std::nullopt;
+}
+
+data::ProcessorConfig read_processor(const std::string& folder, const schema::PolicyConfig& policy,
+                                     const PolicyOptions& options) {
+  data::ProcessorConfig config;
+  if (data::has_processor(folder)) {
+    config = data::read_processor(folder, policy);
+  } else if (!options.norm_stats.empty()) {
+    config = data::make_processor_config(policy, {});
+  } else {
+    throw Error(ErrorKind::kCheckpoint, "no policy_preprocessor.json: nothing says how to normalise", folder,
+                "use a folder that LeRobot or Flexor saved after training, or give openpi's norm_stats.json");
+  }
+  if (!options.norm_stats.empty()) {
+    for (auto& [name, stats] :
+         data::read_openpi_norm_stats(options.norm_stats, policy.state_dim(), policy.action_dim())) {
+      config.stats[name] = std::move(stats);
+    }
+  }
+  return config;
+}
+
+std::unique_ptr<models::PolicyModel> open_openpi_model(const std::string& folder, schema::PolicyConfig config,
+                                                       const PolicyOptions& options) {
+  models::ComputeOptions compute = options.compute;
+  const std::string dtype = options.dtype.value_or(config.dtype);
+  compute.autocast = dtype == "bfloat16_autocast";
+  config.dtype = compute.autocast ? "float32" : dtype;
+  auto model = models::make_policy(config, compute);
+  models::load_weights(*model, folder, {.allow_partial = options.allow_partial});
+  return model;
+}
+
+}  // namespace
+
+Policy Policy::open(const std::string& folder, const PolicyOptions& options) {
+  std::unique_ptr<models::PolicyModel> model;
+  data::ProcessorConfig processor;
+  if (auto openpi = data::read_openpi_checkpoint(folder, options.norm_stats)) {
+    processor = std::move(openpi->processor);
+    model = open_openpi_model(folder, std::move(openpi->policy), options);
+  } else {
+    model = models::open_model(folder, options.dtype, options.compute, {.allow_partial = options.allow_partial});
+    processor = read_processor(folder, model->config(), options);
+  }
+  std::optional<data::Tokenizer> tokenizer = open_tokenizer(folder, processor, options);
+  if (tokenizer) {
+    data::check_vocabulary(*tokenizer, model->config().sizes().vocab_size);
+  }
+  if (!options.device.is_cpu()) {
+    Mover mover(options.device);
+    model->params(mover);
+  }
+  return {std::move(model), data::Processor(std::move(processor), std::move(tokenizer)), options.device};
+}
+
+Policy::Policy(std::unique_ptr<models::PolicyModel> model, data::Processor processor, at::Device device)
+    : model_(std::move(model)), processor_(std::move(processor)), device_(device) {
+  if (processor_.action_dim() != config().action_dim()) {
+    throw Error(ErrorKind::kCheckpoint,
+                str_cat("the processors' action has ", processor_.action_dim(), " values, config.json's has ",
+                        config().action_dim()),
+                "policy_preprocessor.json", "both must come from one save");
+  }
+}
+
+Tensor Policy::draw_noise(int64_t batch_size, at::Generator& generator) const {
+  return models::sample_noise(batch_size, config(), generator).to(device_);
+}
+
+models::SampleOptions Policy::default_sampling() const {
+  return {.num_steps = config().num_inference_steps};
+}
+
+ActionChunk Policy::predict(const data::RawBatch& observations, const Tensor& noise,
+                            const models::SampleOptions& options) {
+  const at::NoGradGuard no_grad;
+  data::RawBatch inputs = observations;
+  inputs.action = Tensor();  // what was recorded is no input
+  ActionChunk chunk;
+  chunk.normalized = model_->sample(processor_.preprocess(inputs, device_), noise.to(device_), options);
+  chunk.actions = processor_.unnormalize(chunk.normalized, inputs.state);
+  return chunk;
+}
+
+ActionChunk Policy::predict(const schema::Batch& batch, const Tensor& noise, const models::SampleOptions& options) {
+  const at::NoGradGuard no_grad;
+  ActionChunk chunk;
+  chunk.normalized = model_->sample(batch, noise.to(device_), options);
+  const bool relative = processor_.config().relative.enabled && batch.state.defined();
+  chunk.actions =
+      processor_.unnormalize(chunk.normalized, relative ? processor_.unnormalize_state(batch.state) : Tensor());
+  return chunk;
+}
+
+Tensor Policy::act(const data::RawBatch& observations, at::Generator& generator, const models::SampleOptions& options) {
+  if (options.rtc) {
+    throw Error(ErrorKind::kUsage, "real-time chunking works on whole chunks, not on single actions", "policy::act",
+                "use predict");
+  }
+  if (queue_.empty()) {
+    const Tensor actions = predict(observations, draw_noise(observations.size(), generator), options).actions;
+    for (int64_t t = 0; t < config().n_action_steps; ++t) {
+      queue_.push_back(actions.select(1, t));
+    }
+  }
+  Tensor action = queue_.front();
+  queue_.pop_front();
+  return action;
+}
+
+}  // namespace flexor::policy
