@@ -6,7 +6,9 @@ namespace {
 constexpr const Command* kCommands[] = {
     &kDatasetInfo,
     &kAlignRecord,
+    &kPredict,
     &kBenchSample,
+    &kBenchLoader,
     &kHelp,
 };
 

@@ -15,6 +15,9 @@ std::string policy_folder(const std::string& path) {
       return folder.string();
     }
   }
+  if (fs::exists(fs::path(path) / "assets", ignored)) {  // openpi's checkpoints have no config.json of LeRobot's kind
+    return path;
+  }
   if (!fs::exists(path, ignored)) {
     throw Error(ErrorKind::kFile, "no such policy folder", path,
                 "give a run's folder, a checkpoint or its pretrained_model");

@@ -20,7 +20,7 @@ namespace flexor::cli {
 namespace {
 
 struct Options {
-  std::string policy, batch, output, tokenizer_path, norm_stats;
+  std::string policy, batch, output, norm_stats;
   std::optional<std::string> dtype;
   std::optional<int64_t> num_steps;
   int64_t seed = 0, threads = 0;
@@ -34,7 +34,6 @@ void fields(config::FieldTable& table, Options& o) {
   table("num_steps", o.num_steps, "Euler steps; default: num_inference_steps of the policy").range(1, 1000);
   table("dtype", o.dtype, "default: as config.json says").choices({"float32", "bfloat16", "bfloat16_autocast"});
   table("norm_stats", o.norm_stats, "openpi's norm_stats.json; default: the policy's statistics").value_name("FILE");
-  table("tokenizer_path", o.tokenizer_path, "file or folder; default: from the policy's folder").value_name("PATH");
   table("seed", o.seed, "of the noise when the batch has neither sample_noise nor noise");
   table("threads", o.threads, "0: LibTorch's choice").range(0, 1024);
   table("json", o.json, "print one JSON object instead of text");
@@ -58,7 +57,6 @@ int run(const Args& args, const Io& io) {
   const schema::BatchFile batch = schema::read_batch_file(options.batch);
   policy::PolicyOptions policy_options;
   policy_options.dtype = options.dtype;
-  policy_options.tokenizer_path = options.tokenizer_path;
   policy_options.norm_stats = options.norm_stats;
   policy::Policy policy = policy::Policy::open(policy_folder(options.policy), policy_options);
   models::SampleOptions sampling = policy.default_sampling();

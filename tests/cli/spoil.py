@@ -120,16 +120,6 @@ def nan_tensor(path, name, index):
     write_safetensors(path, header, data[:offset] + struct.pack("<f", float("nan")) + data[offset + 4:])
 
 
-def find_tensor(path, name, *facts):
-    """(breaks nothing) fails unless safetensors hold the tensor, with this shape or dtype if given."""
-    entry = entry_of(read_safetensors(path)[0], name)
-    if facts and not facts[0].isdigit():
-        if entry["dtype"] != facts[0]:
-            sys.exit(f"{name} is {entry['dtype']}, not {facts[0]}")
-    elif facts and entry["shape"] != [int(size) for size in facts]:
-        sys.exit(f"{name} has shape {entry['shape']}, not {facts}")
-
-
 def set_json(path, key, value):
     """JSON with one entry (a.b.c; numbers index arrays) replaced; VALUE is JSON."""
     whole = json.loads(pathlib.Path(path).read_text(encoding="utf-8"))
@@ -158,7 +148,7 @@ def del_json(path, key):
 
 WAYS = {function.__name__.replace("_", "-"): function
         for function in (drop_column, nan, drop_rows, truncate, lfs_pointer, drop_tensor, reshape_tensor, rename_tensor, nan_tensor,
-                         find_tensor, set_json, del_json)}
+                         set_json, del_json)}
 
 if __name__ == "__main__":
     if len(sys.argv) < 3 or sys.argv[1] not in WAYS:
