@@ -126,7 +126,9 @@ void check_vocabulary(const Tokenizer& tokenizer, int64_t embedding_rows) {
   const int64_t size = tokenizer.vocab_size();
   const bool too_small =
       size * 100 < embedding_rows * 99;  // Gemma's own 256000 of PaliGemma's 257152 are the same words
-  if (size > embedding_rows || too_small) {
+  const bool too_large =
+      size * 100 > embedding_rows * 101;  // Hugging Face's PaliGemma has one more, <image>, that no prompt contains
+  if (too_large || too_small) {
     throw Error(ErrorKind::kData,
                 str_cat("tokenizer has ", size, " tokens, the policy's embedding table has ", embedding_rows, " rows"),
                 tokenizer.path(),
