@@ -105,6 +105,9 @@ schema::NormStats Mixture::stats() const {
   std::vector<schema::NormStats> stats;
   for (const Part& part : parts_) {
     stats.push_back(part.dataset.stats());
+    for (auto& [name, feature] : stats.back()) {  // v2.0 stores no counts
+      feature.values.try_emplace("count", 1, static_cast<double>(part.dataset.num_frames()));
+    }
   }
   return aggregate_stats(stats);
 }

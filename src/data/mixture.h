@@ -42,7 +42,7 @@ class Mixture {
   /// Index into dataset(part).cameras() of the camera with this name (the parts may list them in another order).
   int64_t camera_index(int64_t part, int64_t camera) const { return cameras_[part][camera]; }
 
-  /// Stored statistics of the parts, aggregated with their frame counts.
+  /// Stored statistics: of one part as they are, of several aggregated with their frame counts (see complete_stats).
   schema::NormStats stats() const;
 
  private:
