@@ -58,6 +58,7 @@ class Sampler {
 
  private:
   std::vector<int64_t> make_order(int64_t epoch) const;
+  std::vector<int64_t> mixed_order(uint64_t seed) const;
 
   SamplerConfig config_;
   std::vector<std::vector<int64_t>> frames_;  ///< per part: global positions that take part

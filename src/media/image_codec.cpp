@@ -57,6 +57,7 @@ AvPtr<AVPacket> packet_of(std::span<const uint8_t> bytes) {
     throw Error(ErrorKind::kRuntime, str_cat("out of memory for an image of ", bytes.size(), " bytes"));
   }
   std::memcpy(packet->data, bytes.data(), bytes.size());
+  packet->flags |= AV_PKT_FLAG_KEY;  // else the PNG decoder adds the picture before it, when the sizes agree
   return packet;
 }
 

@@ -1,5 +1,6 @@
 #include "media/image_codec.h"
 
+#include <algorithm>
 #include <cmath>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -31,6 +32,17 @@ TEST(ImageCodec, PngComesBackExactly) {
     EXPECT_EQ(back.width, w);
     EXPECT_EQ(back.height, h);
     EXPECT_EQ(back.rgb, picture.rgb);
+  }
+}
+
+TEST(ImageCodec, PicturesOfOneSizeDoNotMix) {
+  const Picture first = gradient(64, 48);
+  Picture second = first, back;
+  std::reverse(second.rgb.begin(), second.rgb.end());
+  const std::vector<uint8_t> bytes[] = {encode_png(first), encode_png(second)};
+  for (const int which : {0, 1, 1, 0}) {
+    decode_image(bytes[which], "test", back);
+    EXPECT_EQ(back.rgb, which == 0 ? first.rgb : second.rgb);
   }
 }
 

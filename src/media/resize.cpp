@@ -96,9 +96,19 @@ void ResizeWithPad::scale_row(const uint8_t* source, float* out) const {
   }
 }
 
+void ResizeWithPad::scale_row(const float* source, float* out) const {
+  for (int c = 0; c < 3; ++c) {
+    const float* plane = source + static_cast<ptrdiff_t>(c) * sw_ * sh_;
+    for (int x = 0; x < nw_; ++x) {
+      const auto i = static_cast<size_t>(x);
+      out[c * nw_ + x] = plane[x_.index_f[i]] * (1.0F - x_.lambda[i]) + plane[x_.next_f[i]] * x_.lambda[i];
+    }
+  }
+}
+
 // Source row y at the new width; the slot that holds row `keep` stays.
-template <typename T>
-const T* ResizeWithPad::scaled_row(Rows<T>& rows, const Picture& picture, int y, int keep) const {
+template <typename T, typename ScaleRow>
+const T* ResizeWithPad::scaled_row(Rows<T>& rows, int y, int keep, const ScaleRow& scale_row) const {
   for (const int slot : {0, 1}) {
     if (rows.number[slot] == y) {
       return rows.values[slot].data();
@@ -106,15 +116,13 @@ const T* ResizeWithPad::scaled_row(Rows<T>& rows, const Picture& picture, int y,
   }
   const int slot = rows.number[0] == keep ? 1 : 0;
   rows.number[slot] = y;
-  scale_row(picture.rgb.data() + static_cast<size_t>(y) * static_cast<size_t>(sw_) * 3, rows.values[slot].data());
+  scale_row(y, rows.values[slot].data());
   return rows.values[slot].data();
 }
 
 template <typename T>
-void ResizeWithPad::begin(Rows<T>& rows, const Picture& picture, std::span<T> out) const {
-  assert(fits(picture.width, picture.height));
+void ResizeWithPad::begin(Rows<T>& rows, std::span<T> out) const {
   assert(out.size() == static_cast<size_t>(tw_) * static_cast<size_t>(th_) * 3);
-  (void)picture;
   for (const int slot : {0, 1}) {
     rows.number[slot] = -1;
     rows.values[slot].resize(static_cast<size_t>(nw_) * 3);
@@ -125,15 +133,17 @@ void ResizeWithPad::begin(Rows<T>& rows, const Picture& picture, std::span<T> ou
 }
 
 void ResizeWithPad::to_uint8(const Picture& picture, std::span<uint8_t> out) {
-  begin(rows_, picture, out);
+  assert(fits(picture.width, picture.height));
+  begin(rows_, out);
+  const auto scale = [&](int y, uint8_t* row) { scale_row(picture.rgb.data() + ptrdiff_t{3} * y * sw_, row); };
   const int half = 1 << (y_.precision - 1), shift = y_.precision;
   for (int y = 0; y < nh_; ++y) {
     const auto i = static_cast<size_t>(y);
-    const uint8_t* a = scaled_row(rows_, picture, y_.index[i], y_.next[i]);
-    const uint8_t* b = scaled_row(rows_, picture, y_.next[i], y_.index[i]);
+    const uint8_t* a = scaled_row(rows_, y_.index[i], y_.next[i], scale);
+    const uint8_t* b = scaled_row(rows_, y_.next[i], y_.index[i], scale);
     const int wa = y_.weight0[i], wb = y_.weight1[i];
     for (int c = 0; c < 3; ++c) {
-      uint8_t* target = out.data() + (c * th_ + top_ + y) * tw_ + left_;
+      uint8_t* target = out.data() + (ptrdiff_t{c} * th_ + top_ + y) * tw_ + left_;
       const uint8_t *ra = a + c * nw_, *rb = b + c * nw_;
       for (int x = 0; x < nw_; ++x) {
         target[x] = static_cast<uint8_t>((ra[x] * wa + rb[x] * wb + half) >> shift);
@@ -142,21 +152,32 @@ void ResizeWithPad::to_uint8(const Picture& picture, std::span<uint8_t> out) {
   }
 }
 
-void ResizeWithPad::to_float(const Picture& picture, std::span<float> out) {
-  begin(rows_f_, picture, out);
+template <typename ScaleRow>
+void ResizeWithPad::blend_float(const ScaleRow& scale, std::span<float> out) {
+  begin(rows_f_, out);
   for (int y = 0; y < nh_; ++y) {
     const auto i = static_cast<size_t>(y);
-    const float* a = scaled_row(rows_f_, picture, y_.index_f[i], y_.next_f[i]);
-    const float* b = scaled_row(rows_f_, picture, y_.next_f[i], y_.index_f[i]);
+    const float* a = scaled_row(rows_f_, y_.index_f[i], y_.next_f[i], scale);
+    const float* b = scaled_row(rows_f_, y_.next_f[i], y_.index_f[i], scale);
     const float wb = y_.lambda[i], wa = 1.0F - wb;
     for (int c = 0; c < 3; ++c) {
-      float* target = out.data() + (c * th_ + top_ + y) * tw_ + left_;
+      float* target = out.data() + (ptrdiff_t{c} * th_ + top_ + y) * tw_ + left_;
       const float *ra = a + c * nw_, *rb = b + c * nw_;
       for (int x = 0; x < nw_; ++x) {
         target[x] = std::clamp(ra[x] * wa + rb[x] * wb, 0.0F, 1.0F);
       }
     }
   }
+}
+
+void ResizeWithPad::to_float(const Picture& picture, std::span<float> out) {
+  assert(fits(picture.width, picture.height));
+  blend_float([&](int y, float* row) { scale_row(picture.rgb.data() + ptrdiff_t{3} * y * sw_, row); }, out);
+}
+
+void ResizeWithPad::to_float(std::span<const float> planes, std::span<float> out) {
+  assert(planes.size() == static_cast<size_t>(sw_) * static_cast<size_t>(sh_) * 3);
+  blend_float([&](int y, float* row) { scale_row(planes.data() + ptrdiff_t{y} * sw_, row); }, out);
 }
 
 }  // namespace flexor::media

@@ -22,6 +22,8 @@ class ResizeWithPad {
   /// @param out  [3, target_height, target_width], planar
   void to_uint8(const Picture& picture, std::span<uint8_t> out);
   void to_float(const Picture& picture, std::span<float> out);  ///< values 0..1
+  /// @param planes  [3, source_height, source_width], values 0..1
+  void to_float(std::span<const float> planes, std::span<float> out);
 
   int scaled_width() const { return nw_; }
   int scaled_height() const { return nh_; }
@@ -43,12 +45,15 @@ class ResizeWithPad {
     std::vector<T> values[2];
     int number[2] = {-1, -1};
   };
-  template <typename T>
-  const T* scaled_row(Rows<T>& rows, const Picture& picture, int y, int keep) const;
+  template <typename T, typename ScaleRow>
+  const T* scaled_row(Rows<T>& rows, int y, int keep, const ScaleRow& scale_row) const;
   void scale_row(const uint8_t* source, uint8_t* out) const;
   void scale_row(const uint8_t* source, float* out) const;
+  void scale_row(const float* source, float* out) const;
   template <typename T>
-  void begin(Rows<T>& rows, const Picture& picture, std::span<T> out) const;
+  void begin(Rows<T>& rows, std::span<T> out) const;
+  template <typename ScaleRow>
+  void blend_float(const ScaleRow& scale_row, std::span<float> out);
 
   int sw_, sh_, tw_, th_, nw_, nh_, left_, top_;
   Axis x_, y_;
