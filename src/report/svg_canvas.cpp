@@ -1,0 +1,123 @@
+#include "report/svg_canvas.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdio>
+
+#include "base/str_cat.h"
+#include "base/text.h"
+#include "report/html_page.h"
+#include "report/svg_plot.h"
+
+namespace flexor::report {
+namespace {
+
+constexpr double kLeft = 64, kRight = 14, kTop = 44, kBottom = 40;
+constexpr int kYTicks = 5, kXTicks = 7;
+
+/// A tick's number with the digits that tell it from its neighbour.
+std::string tick_text(double value, double step) {
+  constexpr double kTiny = 1e-12, kBig = 1e5, kSmall = 1e-3;
+  if (std::abs(value) < step * kTiny) {
+    return "0";
+  }
+  if (std::abs(value) >= kBig || std::abs(value) < kSmall) {
+    return short_number(value, 3);
+  }
+  const int decimals = std::clamp(static_cast<int>(std::ceil(-std::log10(step) - 1e-9)), 0, 6);
+  std::array<char, 64> buffer;
+  std::snprintf(buffer.data(), buffer.size(), "%.*f", decimals, value);
+  return buffer.data();
+}
+
+}  // namespace
+
+std::string pixel(double value) {
+  std::array<char, 64> buffer;
+  std::snprintf(buffer.data(), buffer.size(), "%.1f", value);
+  return buffer.data();
+}
+
+SvgCanvas::SvgCanvas(int width, int height, const std::string& title, const std::string& y_label)
+    : width_(width), height_(height), left_(kLeft), right_(width - kRight), top_(kTop), bottom_(height - kBottom),
+      title_(title) {
+  text(8, 16, title, "title");
+  text(8, 34, y_label, "label");
+}
+
+void SvgCanvas::set_x_range(double low, double high) {
+  x_low_ = low;
+  x_high_ = high > low ? high : low + 1;
+}
+
+void SvgCanvas::set_y_range(double low, double high, bool logarithmic) {
+  log_y_ = logarithmic;
+  y_low_ = logarithmic ? std::log10(low) : low;
+  y_high_ = logarithmic ? std::log10(high) : high;
+}
+
+double SvgCanvas::x(double value) const { return left_ + (value - x_low_) / (x_high_ - x_low_) * (right_ - left_); }
+
+double SvgCanvas::y(double value) const {
+  const double scaled = log_y_ ? std::log10(value) : value;
+  return bottom_ - (scaled - y_low_) / (y_high_ - y_low_) * (bottom_ - top_);
+}
+
+void SvgCanvas::text(double x, double y, const std::string& text, std::string_view css_class, std::string_view anchor) {
+  body_ += str_cat("<text class=\"", css_class, "\" x=\"", pixel(x), "\" y=\"", pixel(y), "\" text-anchor=\"", anchor, "\">",
+                   escape_html(text), "</text>\n");
+}
+
+void SvgCanvas::y_axis() {
+  std::vector<double> ticks = nice_ticks(y_low_, y_high_, kYTicks);
+  if (log_y_) {
+    std::erase_if(ticks, [](double tick) { return tick != std::floor(tick); });  // whole decades
+  }
+  const double step = ticks.size() > 1 ? ticks[1] - ticks[0] : 1.0;
+  for (const double tick : ticks) {
+    const double value = log_y_ ? std::pow(10.0, tick) : tick;
+    const double at = y(value);
+    body_ += str_cat("<line class=\"grid\" x1=\"", pixel(left_), "\" x2=\"", pixel(right_), "\" y1=\"", pixel(at), "\" y2=\"",
+                     pixel(at), "\"/>");
+    text(left_ - 6, at + 4, log_y_ ? short_number(value, 3) : tick_text(value, step), "tick", "end");
+  }
+}
+
+void SvgCanvas::x_axis(const std::string& label) {
+  const std::vector<double> ticks = nice_ticks(x_low_, x_high_, kXTicks);
+  const double step = ticks.size() > 1 ? ticks[1] - ticks[0] : 1.0;
+  body_ += str_cat("<line class=\"axis\" x1=\"", pixel(left_), "\" x2=\"", pixel(right_), "\" y1=\"", pixel(bottom_),
+                   "\" y2=\"", pixel(bottom_), "\"/>");
+  for (const double tick : ticks) {
+    text(x(tick), bottom_ + 15, tick_text(tick, step), "tick", "middle");
+  }
+  text(right_, bottom_ + 32, label, "label", "end");
+}
+
+void SvgCanvas::legend(const std::vector<std::pair<std::string, int>>& entries) {
+  if (entries.size() < 2) {
+    return;
+  }
+  constexpr double kCharacter = 6.6, kMark = 16, kGap = 18;
+  double at = right_;
+  for (auto entry = entries.rbegin(); entry != entries.rend(); ++entry) {
+    const auto& [name, colour] = *entry;
+    at -= kCharacter * static_cast<double>(name.size());
+    text(at, 34, name, "label");
+    at -= kMark;
+    body_ += str_cat("<rect class=\"fill", colour, "\" x=\"", pixel(at), "\" y=\"26\" width=\"11\" height=\"8\"/>");
+    at -= kGap;
+  }
+}
+
+void SvgCanvas::message(const std::string& message_text) {
+  text((left_ + right_) / 2, (top_ + bottom_) / 2, message_text, "label", "middle");
+}
+
+std::string SvgCanvas::str() const {
+  return str_cat("<svg class=\"plot\" viewBox=\"0 0 ", width_, " ", height_, "\" role=\"img\" aria-label=\"",
+                 escape_html(title_), "\">\n", body_, "</svg>\n");
+}
+
+}  // namespace flexor::report
