@@ -1,0 +1,34 @@
+#include "optim/ema.h"
+
+#include <ATen/ops/lerp.h>
+
+#include "config/field_table.h"
+#include "tensor/tensor.h"
+
+namespace flexor::optim {
+
+void fields(config::FieldTable& table, EmaConfig& config) {
+  table("enable", config.enable, "keep a moving average of the weights; checkpoints get it as pretrained_model_ema");
+  table("decay", config.decay, "share of the old average in each step").range(0, 1);
+}
+
+Ema::Ema(const EmaConfig& config, const std::vector<Slot>& slots) : decay_(config.decay) {
+  const at::NoGradGuard no_graph;
+  for (const Slot& slot : slots) {
+    if (slot.param.requires_grad()) {
+      averages_.emplace_back(slot.name, slot.source().detach().to(at::kFloat, /*non_blocking=*/false, /*copy=*/true));
+    }
+  }
+}
+
+void Ema::update(const std::vector<Slot>& slots) {
+  const at::NoGradGuard no_graph;
+  size_t next = 0;
+  for (const Slot& slot : slots) {
+    if (slot.param.requires_grad()) {
+      averages_[next++].second.lerp_(slot.source().detach().to(at::kFloat), 1.0 - decay_);
+    }
+  }
+}
+
+}  // namespace flexor::optim
