@@ -399,6 +399,8 @@ TEST_F(DamagedDataset, UnsupportedVersionsAndBadDescriptionsAreErrors) {
   EXPECT_THAT(error_after([](Json& info) { info["features"]["action"]["dtype"] = "quaternion"; }),
               HasSubstr("unknown dtype"));
   EXPECT_THAT(error_after([](Json& info) { info["chunks_size"] = 0; }), HasSubstr("chunks_size is 0"));
+  EXPECT_THAT(error_after([](Json& info) { info["features"]["action"]["shape"] = Json::Array{1 << 30, 1 << 30}; }),
+              HasSubstr("too large for a frame"));
   EXPECT_THAT(error_after([](Json& info) { info.erase("features"); }), HasSubstr("no features in info.json"));
 }
 

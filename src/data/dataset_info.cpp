@@ -100,6 +100,14 @@ FeatureInfo read_feature(const std::string& name, const Json& json, const std::s
   } else if (feature.is_numeric() || feature.is_camera()) {
     bad_info(path, str_cat("feature ", name, " has no shape"));
   }
+  constexpr double kMaxSize = 1e9;  // values a frame; more is a typing error, and products stay within int64_t
+  double product = 1;
+  for (const int64_t size : feature.shape) {
+    product *= static_cast<double>(size);
+  }
+  if (product > kMaxSize) {
+    bad_info(path, str_cat("feature ", name, " has shape ", shape->dump(), ", too large for a frame"));
+  }
   if (const Json* names = json.find("names"); names && !feature.is_camera()) {
     collect_names(*names, feature.names);
     if (static_cast<int64_t>(feature.names.size()) != feature.size()) {

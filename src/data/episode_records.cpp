@@ -15,6 +15,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
+constexpr double kMaxTimeS = 1e7;  // a video of four months
+
 std::vector<EpisodeRecord> read_v2(const DatasetInfo& info) {
   const std::string path = info.root + "/meta/episodes.jsonl";
   std::vector<EpisodeRecord> records;
@@ -115,6 +117,10 @@ class EpisodeTable {
           info_.info_path);
       video.from_s = columns_[column + 2].at(row);
       video.to_s = columns_[column + 3].at(row);
+      if (!(video.from_s >= 0 && video.from_s < kMaxTimeS)) {
+        throw Error(ErrorKind::kData, str_cat("videos/", cameras_[i], "/from_timestamp is ", video.from_s),
+                    str_cat(reader_.path(), ", row ", row));
+      }
     }
     return record;
   }
