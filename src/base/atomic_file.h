@@ -6,9 +6,9 @@
 
 namespace flexor {
 
-/// A file that is written piece by piece and appears under its name complete or not at all: bytes go to a temporary name
-/// beside it; commit() fsyncs, renames and fsyncs the folder. Without commit() the destructor removes the temporary.
-/// Missing parent folders are made.
+/// A file that is written piece by piece and appears under its name complete or not at all: bytes go to a temporary
+/// name beside it; commit() fsyncs, renames and fsyncs the folder. Without commit() the destructor removes the
+/// temporary. Missing parent folders are made.
 class AtomicFile {
  public:
   /// @throws Error(kFile)

@@ -1,10 +1,9 @@
 #include "base/clock.h"
 
-#include <sys/resource.h>
-#include <unistd.h>
-
 #include <chrono>
 #include <fstream>
+#include <sys/resource.h>
+#include <unistd.h>
 
 namespace flexor {
 

@@ -1,14 +1,13 @@
 #include "base/file.h"
 
-#include <fcntl.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <cerrno>
+#include <fcntl.h>
 #include <filesystem>
 #include <fstream>
+#include <sys/mman.h>
+#include <sys/stat.h>
 #include <system_error>
+#include <unistd.h>
 
 #include "base/atomic_file.h"
 #include "base/error.h"
@@ -44,7 +43,7 @@ class Descriptor {
 };
 
 struct stat stat_of_file(const Descriptor& file, const std::string& path) {
-  struct stat info {};
+  struct stat info{};
   if (::fstat(file.get(), &info) != 0) {
     throw_file_error("cannot read the file", path, errno);
   }
@@ -89,7 +88,7 @@ void write_file_atomic(const std::string& path, std::string_view content) {
 }
 
 bool is_lfs_pointer(const std::string& path) {
-  struct stat info {};
+  struct stat info{};
   if (::stat(path.c_str(), &info) != 0 || !S_ISREG(info.st_mode) || info.st_size >= kLfsMaxSize) {
     return false;
   }

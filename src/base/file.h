@@ -12,7 +12,8 @@ namespace flexor {
 std::string read_file(const std::string& path);
 
 /// The file appears complete or not at all: written beside `path` under a temporary name, fsynced, renamed, and the
-/// folder fsynced. Missing parent folders are made. @throws Error(kFile) (not writable, disk full); leaves nothing behind
+/// folder fsynced. Missing parent folders are made. @throws Error(kFile) (not writable, disk full); leaves nothing
+/// behind
 void write_file_atomic(const std::string& path, std::string_view content);
 
 /// True for a Git-LFS pointer: a text file of under 1 KiB that starts with "version https://git-lfs".
@@ -24,9 +25,9 @@ void check_input_file(const std::string& path);
 /// @throws Error(kFile) if a file cannot be made in `folder` (which is made when missing)
 void check_writable_folder(const std::string& folder);
 
-/// A folder that appears complete or not at all: fill path(), then commit() fsyncs its files and renames it to `target`.
-/// Without commit() the destructor removes it. A leftover of a killed run is removed by the next StagedFolder for the
-/// same target.
+/// A folder that appears complete or not at all: fill path(), then commit() fsyncs its files and renames it to
+/// `target`. Without commit() the destructor removes it. A leftover of a killed run is removed by the next StagedFolder
+/// for the same target.
 class StagedFolder {
  public:
   explicit StagedFolder(std::string target);

@@ -1,17 +1,16 @@
 #include "base/file.h"
 
+#include <algorithm>
+#include <cstdio>
 #include <fcntl.h>
+#include <filesystem>
+#include <fstream>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-#include <algorithm>
-#include <cstdio>
-#include <filesystem>
-#include <fstream>
 
 #include "base/atomic_file.h"
 #include "base/error.h"
@@ -85,7 +84,7 @@ TEST_F(FileTest, AtomicWriteReplacesAndLeavesNothingElse) {
   write_file_atomic(path("sub/a.txt"), "two");
   EXPECT_EQ(read_file(path("sub/a.txt")), "two");
   EXPECT_EQ(std::distance(fs::directory_iterator(path("sub")), fs::directory_iterator()), 1);
-  struct stat info {};
+  struct stat info{};
   ::stat(path("sub/a.txt").c_str(), &info);
   EXPECT_EQ(info.st_mode & 0400, 0400u);
 }
@@ -135,7 +134,9 @@ TEST_F(FileTest, StagedFolderReplacesAnOldOne) {
 }
 
 TEST_F(FileTest, AbandonedAndKilledStagingLeavesNothing) {
-  { const StagedFolder staged(path("t")); }
+  {
+    const StagedFolder staged(path("t"));
+  }
   EXPECT_TRUE(names().empty());
   in_killed_process([&] { write_file_atomic((new StagedFolder(path("t")))->path() + "/a", "x"); });
   EXPECT_EQ(names().size(), 1u);

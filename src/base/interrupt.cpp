@@ -1,8 +1,7 @@
 #include "base/interrupt.h"
 
-#include <unistd.h>
-
 #include <csignal>
+#include <unistd.h>
 
 #include "base/error.h"
 
@@ -19,10 +18,12 @@ void on_interrupt(int) {
   interrupt_count = 1;
 }
 
-void on_terminate(int) { terminate_count = 1; }
+void on_terminate(int) {
+  terminate_count = 1;
+}
 
 void install(int signal, void (*handler)(int)) {
-  struct sigaction action {};
+  struct sigaction action{};
   action.sa_handler = handler;
   sigemptyset(&action.sa_mask);
   action.sa_flags = SA_RESTART;
@@ -36,9 +37,13 @@ void install_interrupt_handlers() {
   install(SIGTERM, on_terminate);
 }
 
-bool interrupted() { return interrupt_count != 0; }
+bool interrupted() {
+  return interrupt_count != 0;
+}
 
-bool terminated() { return terminate_count != 0; }
+bool terminated() {
+  return terminate_count != 0;
+}
 
 void check_interrupt() {
   if (interrupted()) {

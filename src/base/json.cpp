@@ -94,7 +94,9 @@ const Json::Array& Json::as_array() const {
   wrong_type("an array", *this);
 }
 
-Json::Array& Json::as_array() { return const_cast<Array&>(std::as_const(*this).as_array()); }
+Json::Array& Json::as_array() {
+  return const_cast<Array&>(std::as_const(*this).as_array());
+}
 
 const Json::Object& Json::as_object() const {
   if (const Object* value = std::get_if<Object>(&value_)) {
@@ -103,7 +105,9 @@ const Json::Object& Json::as_object() const {
   wrong_type("an object", *this);
 }
 
-Json::Object& Json::as_object() { return const_cast<Object&>(std::as_const(*this).as_object()); }
+Json::Object& Json::as_object() {
+  return const_cast<Object&>(std::as_const(*this).as_object());
+}
 
 std::vector<double> Json::as_numbers() const {
   std::vector<double> numbers;
@@ -130,7 +134,9 @@ const Json* Json::find(std::string_view key) const {
   return nullptr;
 }
 
-Json* Json::find(std::string_view key) { return const_cast<Json*>(std::as_const(*this).find(key)); }
+Json* Json::find(std::string_view key) {
+  return const_cast<Json*>(std::as_const(*this).find(key));
+}
 
 const Json& Json::at(std::string_view key) const {
   as_object();  // for the better message when this is none

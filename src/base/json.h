@@ -18,17 +18,17 @@ class Json {
   using Object = std::vector<Member>;
 
   Json() = default;
-  Json(std::nullptr_t) {}                                              // NOLINT(google-explicit-constructor)
-  Json(bool value) : value_(value) {}                                  // NOLINT(google-explicit-constructor)
-  Json(int value) : value_(int64_t{value}) {}                          // NOLINT(google-explicit-constructor)
-  Json(int64_t value) : value_(value) {}                               // NOLINT(google-explicit-constructor)
-  Json(size_t value) : value_(static_cast<int64_t>(value)) {}          // NOLINT(google-explicit-constructor)
-  Json(double value) : value_(value) {}                                // NOLINT(google-explicit-constructor)
-  Json(const char* value) : value_(std::string(value)) {}              // NOLINT(google-explicit-constructor)
-  Json(std::string_view value) : value_(std::string(value)) {}         // NOLINT(google-explicit-constructor)
-  Json(std::string value) : value_(std::move(value)) {}                // NOLINT(google-explicit-constructor)
-  Json(Array value) : value_(std::move(value)) {}                      // NOLINT(google-explicit-constructor)
-  Json(Object value) : value_(std::move(value)) {}                     // NOLINT(google-explicit-constructor)
+  Json(std::nullptr_t) {}                                       // NOLINT(google-explicit-constructor)
+  Json(bool value) : value_(value) {}                           // NOLINT(google-explicit-constructor)
+  Json(int value) : value_(int64_t{value}) {}                   // NOLINT(google-explicit-constructor)
+  Json(int64_t value) : value_(value) {}                        // NOLINT(google-explicit-constructor)
+  Json(size_t value) : value_(static_cast<int64_t>(value)) {}   // NOLINT(google-explicit-constructor)
+  Json(double value) : value_(value) {}                         // NOLINT(google-explicit-constructor)
+  Json(const char* value) : value_(std::string(value)) {}       // NOLINT(google-explicit-constructor)
+  Json(std::string_view value) : value_(std::string(value)) {}  // NOLINT(google-explicit-constructor)
+  Json(std::string value) : value_(std::move(value)) {}         // NOLINT(google-explicit-constructor)
+  Json(Array value) : value_(std::move(value)) {}               // NOLINT(google-explicit-constructor)
+  Json(Object value) : value_(std::move(value)) {}              // NOLINT(google-explicit-constructor)
   template <typename T>
   Json(const std::vector<T>& values) : value_(Array(values.begin(), values.end())) {}  // NOLINT
 
@@ -42,8 +42,8 @@ class Json {
   /// Reads and parses a whole file. @throws Error(kFile) or Error(kData)
   static Json read_file(const std::string& path);
 
-  /// Text of this value: one line for indent < 0, else indented like Python's json.dump(indent=..., ensure_ascii=False).
-  /// Floats take the shortest form that reads back equal.
+  /// Text of this value: one line for indent < 0, else indented like Python's json.dump(indent=...,
+  /// ensure_ascii=False). Floats take the shortest form that reads back equal.
   std::string dump(int indent = -1) const;
 
   bool is_null() const { return std::holds_alternative<std::monostate>(value_); }

@@ -1,9 +1,8 @@
 #include "base/json.h"
 
+#include <cmath>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-
-#include <cmath>
 #include <limits>
 
 #include "base/error.h"
@@ -24,11 +23,20 @@ Error error_of(std::string_view text) {
 }
 
 TEST(Json, FloatsAreWrittenAsPythonWritesThem) {
-  const std::vector<std::pair<double, std::string>> cases = {
-      {1.0, "1.0"},           {0.1, "0.1"},         {2.5e-5, "2.5e-05"}, {1e-4, "0.0001"},
-      {1e15, "1000000000000000.0"}, {1e16, "1e+16"}, {1.5e300, "1.5e+300"}, {-0.0, "-0.0"},
-      {123456.789, "123456.789"},   {1e-8, "1e-08"}, {0.001, "0.001"}, {1e22, "1e+22"},
-      {9007199254740993.0, "9007199254740992.0"}, {5e-324, "5e-324"}};
+  const std::vector<std::pair<double, std::string>> cases = {{1.0, "1.0"},
+                                                             {0.1, "0.1"},
+                                                             {2.5e-5, "2.5e-05"},
+                                                             {1e-4, "0.0001"},
+                                                             {1e15, "1000000000000000.0"},
+                                                             {1e16, "1e+16"},
+                                                             {1.5e300, "1.5e+300"},
+                                                             {-0.0, "-0.0"},
+                                                             {123456.789, "123456.789"},
+                                                             {1e-8, "1e-08"},
+                                                             {0.001, "0.001"},
+                                                             {1e22, "1e+22"},
+                                                             {9007199254740993.0, "9007199254740992.0"},
+                                                             {5e-324, "5e-324"}};
   for (const auto& [value, text] : cases) {
     EXPECT_EQ(Json(value).dump(), text);
   }
@@ -88,7 +96,13 @@ TEST(Json, BytesThatAreNoUtf8AreAnError) {
   EXPECT_THAT(error.where(), HasSubstr("byte 4"));
 }
 
-TEST(Json, WhatIsWrittenIsAlwaysValidUtf8) { EXPECT_EQ(Json("a\xff" "b").dump(), "\"a\xEF\xBF\xBD" "b\""); }
+TEST(Json, WhatIsWrittenIsAlwaysValidUtf8) {
+  EXPECT_EQ(Json("a\xff"
+                 "b")
+                .dump(),
+            "\"a\xEF\xBF\xBD"
+            "b\"");
+}
 
 TEST(Json, DeepNestingIsAnErrorAndNoCrash) {
   EXPECT_THAT(error_of(std::string(2'000'000, '[')).what(), HasSubstr("nested"));

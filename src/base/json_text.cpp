@@ -4,8 +4,9 @@
 #include <charconv>
 #include <cmath>
 #include <limits>
-#include <nlohmann/json.hpp>
 #include <unordered_map>
+
+#include <nlohmann/json.hpp>
 
 #include "base/error.h"
 #include "base/file.h"
@@ -39,7 +40,9 @@ struct StrictText {
   }
 };
 
-bool is_word(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; }
+bool is_word(char c) {
+  return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_';
+}
 
 StrictText replace_literals(std::string_view text) {
   StrictText out;
@@ -214,9 +217,8 @@ void append_float(std::string& out, double value) {
 }
 
 void append_string(std::string& out, const std::string& text) {
-  const bool plain = std::all_of(text.begin(), text.end(), [](char c) {
-    return c >= 0x20 && c < 0x7F && c != '"' && c != '\\';
-  });
+  const bool plain =
+      std::all_of(text.begin(), text.end(), [](char c) { return c >= 0x20 && c < 0x7F && c != '"' && c != '\\'; });
   if (plain) {
     (out += '"').append(text) += '"';
   } else {  // bytes that are no UTF-8 become U+FFFD: the result is always valid JSON
@@ -271,7 +273,8 @@ void append_value(std::string& out, const Json& value, int indent, int level) {
 }  // namespace
 
 Json Json::parse(std::string_view text, const std::string& where) {
-  const bool has_literals = text.find("NaN") != std::string_view::npos || text.find("Infinity") != std::string_view::npos;
+  const bool has_literals =
+      text.find("NaN") != std::string_view::npos || text.find("Infinity") != std::string_view::npos;
   const StrictText strict = has_literals ? replace_literals(text) : StrictText{};
   const std::string_view input = has_literals ? std::string_view(strict.text) : text;
   Builder builder;
@@ -291,7 +294,9 @@ Json Json::parse(std::string_view text, const std::string& where) {
               str_cat(place, ":", line, ":", column, ", byte ", offset));
 }
 
-Json Json::read_file(const std::string& path) { return parse(flexor::read_file(path), path); }
+Json Json::read_file(const std::string& path) {
+  return parse(flexor::read_file(path), path);
+}
 
 std::string Json::dump(int indent) const {
   std::string out;

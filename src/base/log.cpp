@@ -1,18 +1,17 @@
 // The log sink: the one file that sees spdlog.
 #include "base/log.h"
 
-#include <spdlog/pattern_formatter.h>
-#include <spdlog/sinks/base_sink.h>
-#include <spdlog/spdlog.h>
-#include <sys/ioctl.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <atomic>
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
 #include <mutex>
+#include <spdlog/pattern_formatter.h>
+#include <spdlog/sinks/base_sink.h>
+#include <spdlog/spdlog.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
 
 #include "base/status_line.h"
 
@@ -29,7 +28,9 @@ Terminal& terminal() {
   return *the_terminal;
 }
 
-void write_stderr(std::string_view text) { std::fwrite(text.data(), 1, text.size(), stderr); }
+void write_stderr(std::string_view text) {
+  std::fwrite(text.data(), 1, text.size(), stderr);
+}
 
 size_t terminal_width() {
   winsize size{};
@@ -76,7 +77,8 @@ spdlog::level::level_enum to_spdlog(LogLevel level) {
 spdlog::logger& logger() {
   static auto* the_logger = [] {
     auto* made = new spdlog::logger("flexor", std::make_shared<StderrSink>());
-    auto formatter = std::make_unique<spdlog::pattern_formatter>("%H:%M:%S %l %v", spdlog::pattern_time_type::local, "");
+    auto formatter =
+        std::make_unique<spdlog::pattern_formatter>("%H:%M:%S %l %v", spdlog::pattern_time_type::local, "");
     made->set_formatter(std::move(formatter));
     made->set_level(is_first_rank() ? spdlog::level::info : spdlog::level::off);
     return made;
@@ -110,13 +112,23 @@ void log_event(spdlog::level::level_enum level, std::string_view event, const st
 
 }  // namespace
 
-void log_info(std::string_view event, std::vector<LogField> fields) { log_event(spdlog::level::info, event, fields); }
-void log_warn(std::string_view event, std::vector<LogField> fields) { log_event(spdlog::level::warn, event, fields); }
-void log_debug(std::string_view event, std::vector<LogField> fields) { log_event(spdlog::level::debug, event, fields); }
+void log_info(std::string_view event, std::vector<LogField> fields) {
+  log_event(spdlog::level::info, event, fields);
+}
+void log_warn(std::string_view event, std::vector<LogField> fields) {
+  log_event(spdlog::level::warn, event, fields);
+}
+void log_debug(std::string_view event, std::vector<LogField> fields) {
+  log_event(spdlog::level::debug, event, fields);
+}
 
-void set_log_level(LogLevel level) { logger().set_level(is_first_rank() ? to_spdlog(level) : spdlog::level::off); }
+void set_log_level(LogLevel level) {
+  logger().set_level(is_first_rank() ? to_spdlog(level) : spdlog::level::off);
+}
 
-bool log_is_off() { return !logger().should_log(spdlog::level::warn); }
+bool log_is_off() {
+  return !logger().should_log(spdlog::level::warn);
+}
 
 bool stderr_is_terminal() {
   static const bool is_terminal = ::isatty(STDERR_FILENO) == 1;

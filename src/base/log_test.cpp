@@ -1,9 +1,8 @@
 #include "base/log.h"
 
+#include <csignal>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-
-#include <csignal>
 #include <thread>
 
 #include "base/clock.h"

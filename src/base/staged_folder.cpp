@@ -1,11 +1,10 @@
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <cerrno>
 #include <cstdio>
+#include <fcntl.h>
 #include <filesystem>
+#include <sys/stat.h>
 #include <system_error>
+#include <unistd.h>
 #include <utility>
 
 #include "base/file.h"
@@ -89,7 +88,7 @@ StagedFolder::StagedFolder(std::string target) : target_(std::move(target)) {
       throw_file_error("cannot make the folder", target_, errno);
     }
     const int descriptor = ::open(name.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    struct stat by_name {};
+    struct stat by_name{};
     if (descriptor >= 0 && lock_temporary(descriptor) && ::stat(name.c_str(), &by_name) == 0) {
       lock_ = descriptor;
       path_ = name;

@@ -1,13 +1,12 @@
 #include "base/stale_temporaries.h"
 
-#include <fcntl.h>
-#include <sys/file.h>
-#include <unistd.h>
-
 #include <cerrno>
+#include <fcntl.h>
 #include <filesystem>
 #include <string_view>
+#include <sys/file.h>
 #include <system_error>
+#include <unistd.h>
 
 namespace flexor {
 namespace {
@@ -26,7 +25,9 @@ std::string temporary_pattern(const std::string& target) {
   return without_final_slash(target).string() + std::string(kMark) + std::string(kRandomSize, 'X');
 }
 
-bool lock_temporary(int descriptor) { return ::flock(descriptor, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK; }
+bool lock_temporary(int descriptor) {
+  return ::flock(descriptor, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK;
+}
 
 void remove_stale_temporaries(const std::string& target) {
   const std::filesystem::path path = without_final_slash(target);

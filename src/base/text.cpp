@@ -133,6 +133,8 @@ std::string human_seconds(double seconds) {
   return str_cat(total / 3600, " h ", two_digits(total / 60 % 60), " min");
 }
 
-std::string short_number(double value, int digits) { return printf_number("%.*g", digits, value); }
+std::string short_number(double value, int digits) {
+  return printf_number("%.*g", digits, value);
+}
 
 }  // namespace flexor

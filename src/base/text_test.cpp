@@ -6,7 +6,8 @@ namespace flexor {
 namespace {
 
 TEST(Nearest, FindsTypingErrors) {
-  const std::vector<std::string> keys = {"dataset.root", "dataset.episodes", "optimizer.lr", "batch_size", "steps", "seed"};
+  const std::vector<std::string> keys = {"dataset.root", "dataset.episodes", "optimizer.lr", "batch_size", "steps",
+                                         "seed"};
   EXPECT_EQ(nearest("batchsize", keys), "batch_size");
   EXPECT_EQ(nearest("batch-size", keys), "batch_size");
   EXPECT_EQ(nearest("stesp", keys), "steps");

@@ -118,6 +118,8 @@ void ThreadPool::parallel_for(int64_t n, const std::function<void(int64_t)>& bod
   }
 }
 
-int ThreadPool::size() const { return static_cast<int>(state_->threads.size()); }
+int ThreadPool::size() const {
+  return static_cast<int>(state_->threads.size());
+}
 
 }  // namespace flexor

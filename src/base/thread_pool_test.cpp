@@ -1,8 +1,7 @@
 #include "base/thread_pool.h"
 
-#include <gtest/gtest.h>
-
 #include <atomic>
+#include <gtest/gtest.h>
 #include <numeric>
 #include <stdexcept>
 #include <string>

@@ -11,8 +11,8 @@
 
 namespace flexor::config {
 
-/// How a C++ type is read from and written to a configuration: type() for the manual, read() throwing Error(kConfig) with
-/// found and expected, write().
+/// How a C++ type is read from and written to a configuration: type() for the manual, read() throwing Error(kConfig)
+/// with found and expected, write().
 template <typename T>
 struct Codec;
 

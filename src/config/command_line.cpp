@@ -15,7 +15,9 @@ std::string with_dashes(std::string_view key) {
   return flag;
 }
 
-bool is_switch(const FieldSpec& spec) { return spec.type == "bool"; }
+bool is_switch(const FieldSpec& spec) {
+  return spec.type == "bool";
+}
 
 [[noreturn]] void fail(std::string what, std::string hint = {}) {
   throw Error(ErrorKind::kUsage, std::move(what), {}, std::move(hint));
@@ -182,7 +184,9 @@ std::string default_text(const FieldSpec& spec) {
 
 }  // namespace
 
-void parse_arguments(FieldTable& table, const std::vector<std::string>& arguments) { Parser(table, arguments).run(); }
+void parse_arguments(FieldTable& table, const std::vector<std::string>& arguments) {
+  Parser(table, arguments).run();
+}
 
 std::string usage_text(const FieldTable& table, std::string_view command) {
   std::string line = str_cat("usage: ", command);
@@ -211,8 +215,8 @@ std::string usage_text(const FieldTable& table, std::string_view command) {
   }
   std::string text = line + "\n";
   for (const auto& [word, help] : rows) {
-    const std::string gap = word.size() <= width ? std::string(width - word.size() + 2, ' ')
-                                                 : "\n" + std::string(width + 4, ' ');
+    const std::string gap =
+        word.size() <= width ? std::string(width - word.size() + 2, ' ') : "\n" + std::string(width + 4, ' ');
     text += "  " + word + gap + help + "\n";
   }
   return text;

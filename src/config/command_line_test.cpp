@@ -68,7 +68,8 @@ TEST(CommandLine, ErrorsNameTheArgument) {
   EXPECT_THAT(error_of({"--policy", "p"}), HasSubstr("'dataset' is missing"));
   EXPECT_THAT(error_of({"x", "--policy"}), HasSubstr("'--policy' needs a value"));
   EXPECT_THAT(error_of({"x", "--policy", "--json"}), HasSubstr("found the flag '--json'"));
-  EXPECT_THAT(error_of({"x", "--policy", "p", "--num-steps", "0"}), HasSubstr("'--num-steps': expected 1 to 100, found 0"));
+  EXPECT_THAT(error_of({"x", "--policy", "p", "--num-steps", "0"}),
+              HasSubstr("'--num-steps': expected 1 to 100, found 0"));
   EXPECT_THAT(error_of({"x", "--policy", "p", "--dtype", "bfloat"}), HasSubstr("did you mean 'bfloat16'?"));
   EXPECT_THAT(error_of({"x", "--policy", "p", "-z"}), HasSubstr("unknown flag '-z'"));
   EXPECT_THAT(error_of({"x", "--policy", "p", "--json=perhaps"}), HasSubstr("expected true or false"));
@@ -77,7 +78,9 @@ TEST(CommandLine, ErrorsNameTheArgument) {
 struct Strict {
   std::string root;
 };
-void fields(FieldTable& table, Strict& o) { table.positional("root", o.root, "folder"); }
+void fields(FieldTable& table, Strict& o) {
+  table.positional("root", o.root, "folder");
+}
 
 TEST(CommandLine, SurplusArgumentsAreRefused) {
   try {

@@ -28,12 +28,12 @@ struct FieldSpec {
     kItems,    ///< a list of sections, or a section that may be null (`nullable`)
   };
 
-  FieldSpec& range(double low, double high);  ///< inclusive; of every number in the value
+  FieldSpec& range(double low, double high);            ///< inclusive; of every number in the value
   FieldSpec& choices(std::vector<std::string> values);  ///< of every text in the value
-  FieldSpec& required();                      ///< must be given
-  FieldSpec& hidden();                        ///< not in help texts and manuals
-  FieldSpec& short_flag(char letter);         ///< `-o` beside `--output`
-  FieldSpec& value_name(std::string name);    ///< what help shows as the flag's value: "DIR"
+  FieldSpec& required();                                ///< must be given
+  FieldSpec& hidden();                                  ///< not in help texts and manuals
+  FieldSpec& short_flag(char letter);                   ///< `-o` beside `--output`
+  FieldSpec& value_name(std::string name);              ///< what help shows as the flag's value: "DIR"
 
   std::string key, type, help;
   Form form = Form::kValue;
@@ -57,11 +57,12 @@ struct FieldSpec {
 void check_choice(const std::string& text, const std::vector<std::string>& allowed);
 
 /// The one list of a struct's keys. It drives reading (load.h), printing and manuals (print.h) and command lines
-/// (command_line.h). A struct has `void fields(FieldTable&, Struct&)` beside it, found by argument-dependent lookup. The
-/// table points into the struct, which must outlive it and stay where it is.
+/// (command_line.h). A struct has `void fields(FieldTable&, Struct&)` beside it, found by argument-dependent lookup.
+/// The table points into the struct, which must outlive it and stay where it is.
 class FieldTable {
  public:
-  /// bool, int, int64_t, double, std::string, Json; std::optional, std::vector, std::array, std::map from text of these.
+  /// bool, int, int64_t, double, std::string, Json; std::optional, std::vector, std::array, std::map from text of
+  /// these.
   template <typename T>
   FieldSpec& operator()(std::string_view key, T& value, std::string_view help) {
     FieldSpec& spec = add(key, Codec<T>::type(), help);
@@ -99,7 +100,8 @@ class FieldTable {
     return spec;
   }
 
-  /// A value with its own reading and writing; `read` throws Error with what. @param form  kMap if the user chooses keys
+  /// A value with its own reading and writing; `read` throws Error with what. @param form  kMap if the user chooses
+  /// keys
   FieldSpec& custom(std::string_view key, std::string_view type, std::function<void(const Json&)> read,
                     std::function<Json()> write, std::string_view help, FieldSpec::Form form = FieldSpec::Form::kValue);
 
@@ -139,14 +141,15 @@ class FieldTable {
     return spec;
   }
 
-  /// On a command line: an argument by its place, in the order of these calls. Required unless the value is non-empty or
+  /// On a command line: an argument by its place, in the order of these calls. Required unless the value is non-empty
+  /// or
   /// `.is_required = false` follows.
   FieldSpec& positional(std::string_view name, std::string& value, std::string_view help);
   /// On a command line: all arguments that no positional takes.
   FieldSpec& rest(std::string_view name, std::vector<std::string>& values, std::string_view help);
 
-  /// `alias` is another key for `target`, both full dotted keys seen from this table. Given both with different values is
-  /// an error. `alias` may also be a key of its own: then its value goes to both.
+  /// `alias` is another key for `target`, both full dotted keys seen from this table. Given both with different values
+  /// is an error. `alias` may also be a key of its own: then its value goes to both.
   void alias(std::string_view alias, std::string_view target);
 
   std::deque<FieldSpec>& specs() { return specs_; }

@@ -33,7 +33,8 @@ struct Sources {
 using Check = std::function<std::vector<Finding>(const Origins&)>;
 
 /// Fills the struct behind `table` from `sources`, in place.
-/// @throws Error(kFile) for a missing file, Error(kConfig) that lists all problems at once: unknown keys with the nearest
+/// @throws Error(kFile) for a missing file, Error(kConfig) that lists all problems at once: unknown keys with the
+/// nearest
 ///         known one, duplicate keys, wrong types, values out of range, missing required keys, contradicting aliases
 Origins bind(FieldTable& table, const Sources& sources, const Check& check = {});
 

@@ -1,10 +1,9 @@
 #include "config/load.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <filesystem>
 #include <fstream>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
 
 #include "base/error.h"
 #include "config/print.h"
@@ -88,11 +87,13 @@ class LoadTest : public testing::Test {
   }
   ~LoadTest() override { std::filesystem::remove_all(folder_); }
 
-  Origins read(RunOptions& run, const std::string& yaml, const std::vector<std::string>& overrides = {}, const Check& check = {}) {
+  Origins read(RunOptions& run, const std::string& yaml, const std::vector<std::string>& overrides = {},
+               const Check& check = {}) {
     std::ofstream(file_) << yaml;
     return load(run, {{file_}, overrides}, check);
   }
-  std::string error_of(const std::string& yaml, const std::vector<std::string>& overrides = {}, const Check& check = {}) {
+  std::string error_of(const std::string& yaml, const std::vector<std::string>& overrides = {},
+                       const Check& check = {}) {
     RunOptions run;
     try {
       read(run, yaml, overrides, check);
@@ -169,8 +170,9 @@ TEST_F(LoadTest, PrintedConfigurationsLoadEqual) {
 TEST_F(LoadTest, OverridesWinAndReachEverything) {
   RunOptions run;
   const Origins origins =
-      read(run, kFull, {"optimizer.lr=3e-5", "lora.alpha=2", "lora.r=8", "tag=a: b # c", "episodes=3,4", "mix.1.weight=5",
-                        "rename_map.observation.images.wrist=w", "path=null", "optimizer.betas=[0.8, 0.9]", "steps=7"});
+      read(run, kFull,
+           {"optimizer.lr=3e-5", "lora.alpha=2", "lora.r=8", "tag=a: b # c", "episodes=3,4", "mix.1.weight=5",
+            "rename_map.observation.images.wrist=w", "path=null", "optimizer.betas=[0.8, 0.9]", "steps=7"});
   EXPECT_EQ(run.optimizer.lr, 3e-5);
   EXPECT_EQ(run.lora->alpha, 2);
   EXPECT_EQ(run.lora->r, 8);
@@ -205,8 +207,9 @@ TEST_F(LoadTest, AnUnknownKeyNamesPlaceAndNearestKey) {
 }
 
 TEST_F(LoadTest, AllProblemsAreListedAtOnce) {
-  const std::string text = error_of("steps: many\nbatch_size: 0\nfoo: 1\noptimizer: {master_dtype: float16}\nmix: [{weight: 1}]",
-                                    {"resume=maybe", "novalue"});
+  const std::string text =
+      error_of("steps: many\nbatch_size: 0\nfoo: 1\noptimizer: {master_dtype: float16}\nmix: [{weight: 1}]",
+               {"resume=maybe", "novalue"});
   EXPECT_THAT(text, HasSubstr("error: 7 problems in the configuration"));
   EXPECT_THAT(text, HasSubstr("'steps': expected an integer, found 'many' (" + file_ + ":1)"));
   EXPECT_THAT(text, HasSubstr("'batch_size': expected 1 to 1048576, found 0 (" + file_ + ":2)"));
@@ -220,7 +223,8 @@ TEST_F(LoadTest, AllProblemsAreListedAtOnce) {
 TEST_F(LoadTest, RulesAcrossFieldsAreListedWithTheRest) {
   const Check check = [](const Origins& origins) {
     EXPECT_TRUE(origins.is_set("steps"));
-    return std::vector<Finding>{{"steps", "hidden: this key has a problem already", "", ""}, {"tag", "tag is bad", "", "x"}};
+    return std::vector<Finding>{{"steps", "hidden: this key has a problem already", "", ""},
+                                {"tag", "tag is bad", "", "x"}};
   };
   const std::string text = error_of("steps: 0", {}, check);
   EXPECT_THAT(text, HasSubstr("2 problems"));
@@ -229,8 +233,8 @@ TEST_F(LoadTest, RulesAcrossFieldsAreListedWithTheRest) {
 }
 
 TEST_F(LoadTest, ADuplicateKeyNamesBothPlaces) {
-  EXPECT_EQ(error_of("steps: 1\ntag: a\nsteps: 2\n"), "error: the key 'steps' stands twice (" + file_ + ":1 and " + file_ +
-                                                          ":3)\n  hint: remove one of the two\n");
+  EXPECT_EQ(error_of("steps: 1\ntag: a\nsteps: 2\n"), "error: the key 'steps' stands twice (" + file_ + ":1 and " +
+                                                          file_ + ":3)\n  hint: remove one of the two\n");
   EXPECT_THAT(error_of("optimizer:\n  lr: 1\n  lr: 2\n"), HasSubstr("'optimizer.lr' stands twice"));
 }
 
@@ -267,9 +271,10 @@ TEST_F(LoadTest, BadFilesAreNamed) {
 }
 
 TEST_F(LoadTest, TypesAreStrict) {
-  for (const char* bad : {"steps: 1.5", "steps: \"1\"", "steps: [1]", "steps: null", "resume: 1", "episodes: 3",
-                          "episodes: [-1]", "optimizer: {betas: [0.9]}", "optimizer: {lr: .nan}", "batch_size: 99999999999",
-                          "rename_map: [a]", "tag: {a: b}", "steps: 10000000000000000000000"}) {
+  for (const char* bad :
+       {"steps: 1.5", "steps: \"1\"", "steps: [1]", "steps: null", "resume: 1", "episodes: 3", "episodes: [-1]",
+        "optimizer: {betas: [0.9]}", "optimizer: {lr: .nan}", "batch_size: 99999999999", "rename_map: [a]",
+        "tag: {a: b}", "steps: 10000000000000000000000"}) {
     SCOPED_TRACE(bad);
     EXPECT_NE(error_of(bad), "");
   }

@@ -31,9 +31,8 @@ Value& member_of(Value& map, const std::string& key, const std::string& place) {
 }
 
 Value* element_of(Value& node, const std::string& index) {
-  const bool is_number = !index.empty() && std::all_of(index.begin(), index.end(), [](unsigned char c) {
-    return std::isdigit(c) != 0;
-  });
+  const bool is_number =
+      !index.empty() && std::all_of(index.begin(), index.end(), [](unsigned char c) { return std::isdigit(c) != 0; });
   constexpr size_t kMaxDigits = 6;
   if (!node.is_list() || !is_number || index.size() > kMaxDigits) {
     return nullptr;
@@ -68,7 +67,9 @@ Value* make_path(Value& root, const std::vector<std::string>& parts, const Field
   return node;
 }
 
-bool takes_text(const FieldSpec* spec) { return spec != nullptr && spec->type.starts_with("text"); }
+bool takes_text(const FieldSpec* spec) {
+  return spec != nullptr && spec->type.starts_with("text");
+}
 
 Value read_argument(const std::string& text, const FieldSpec* spec, const std::string& place) {
   if (takes_text(spec) && !text.starts_with('"') && !text.starts_with('\'')) {
@@ -159,10 +160,10 @@ void resolve_aliases(Value& root, FieldTable& table, std::vector<Finding>& findi
     }
     if (const Value* other = find_path(root, target)) {
       if (to_json(*given) != to_json(*other)) {
-        findings.push_back({target,
-                            str_cat("'", alias, "' is ", shown(*given), " but '", target, "', another name of it, is ",
-                                    shown(*other)),
-                            str_cat(given->place, " and ", other->place), "give one of the two"});
+        findings.push_back(
+            {target,
+             str_cat("'", alias, "' is ", shown(*given), " but '", target, "', another name of it, is ", shown(*other)),
+             str_cat(given->place, " and ", other->place), "give one of the two"});
       }
     } else {
       const Value copy = *given;

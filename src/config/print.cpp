@@ -12,8 +12,8 @@ namespace {
 
 /// Text that no YAML reader, of version 1.1 or 1.2, takes for anything but text.
 bool is_plain(const std::string& text) {
-  static const std::set<std::string> kReserved = {"true", "false", "null", "yes", "no", "on", "off", "y", "n",
-                                                  "nan",  "inf"};
+  static const std::set<std::string> kReserved = {"true", "false", "null", "yes", "no", "on",
+                                                  "off",  "y",     "n",    "nan", "inf"};
   if (text.empty() || (std::isalpha(static_cast<unsigned char>(text[0])) == 0 && text[0] != '/' && text[0] != '_')) {
     return false;
   }
@@ -43,7 +43,9 @@ std::string scalar_text(const Json& value) {
   return value.dump();
 }
 
-bool is_scalar(const Json& value) { return !value.is_array() && !value.is_object(); }
+bool is_scalar(const Json& value) {
+  return !value.is_array() && !value.is_object();
+}
 
 std::string flow_text(const Json& value) {
   std::vector<std::string> parts;
@@ -131,7 +133,8 @@ void append_flat(const FieldTable& table, const std::string& prefix, FlatConfig&
       for (size_t i = 0; i < spec.count(); ++i) {
         items.push_back(spec.element(i)->write());
       }
-      flat.emplace_back(key, spec.nullable ? (items.size() == 0 ? "null" : flow_text(items.as_array()[0])) : flow_text(items));
+      flat.emplace_back(
+          key, spec.nullable ? (items.size() == 0 ? "null" : flow_text(items.as_array()[0])) : flow_text(items));
     } else {
       flat.emplace_back(key, flow_text(spec.write()));
     }
@@ -189,8 +192,8 @@ std::string to_markdown(const std::vector<FieldDoc>& docs) {
   std::string out = "| key | type | default | meaning |\n| --- | --- | --- | --- |\n";
   for (const FieldDoc& doc : docs) {
     const std::string meaning = doc.rule.empty() ? doc.help : doc.help + " (" + doc.rule + ")";
-    out += str_cat("| `", doc.key, "` | ", doc.type, " | `", escape_cell(doc.default_text), "` | ", escape_cell(meaning),
-                   " |\n");
+    out += str_cat("| `", doc.key, "` | ", doc.type, " | `", escape_cell(doc.default_text), "` | ",
+                   escape_cell(meaning), " |\n");
   }
   return out;
 }

@@ -14,7 +14,9 @@ const Value* Value::find(std::string_view key) const {
   return found == members.end() ? nullptr : &found->second;
 }
 
-Value* Value::find(std::string_view key) { return const_cast<Value*>(std::as_const(*this).find(key)); }
+Value* Value::find(std::string_view key) {
+  return const_cast<Value*>(std::as_const(*this).find(key));
+}
 
 Value Value::null(std::string place) {
   Value value;

@@ -8,18 +8,18 @@
 
 namespace flexor::config {
 
-/// A piece of configuration as it was written, before a field decides its type: "007" is text for one field and a number
-/// for another. Maps keep the order of the file.
+/// A piece of configuration as it was written, before a field decides its type: "007" is text for one field and a
+/// number for another. Maps keep the order of the file.
 struct Value {
   enum class Kind { kNull, kScalar, kList, kMap };
   using Member = std::pair<std::string, Value>;
 
   Kind kind = Kind::kNull;
-  std::string text;           ///< of a scalar
-  bool quoted = false;        ///< a scalar in quotes is text, whatever it looks like
-  bool comma_list = false;    ///< a scalar of the command line: "3,4" may be read as a list
-  std::string place;          ///< "run.yaml:12" or "command line"
-  std::vector<Value> items;   ///< of a list
+  std::string text;             ///< of a scalar
+  bool quoted = false;          ///< a scalar in quotes is text, whatever it looks like
+  bool comma_list = false;      ///< a scalar of the command line: "3,4" may be read as a list
+  std::string place;            ///< "run.yaml:12" or "command line"
+  std::vector<Value> items;     ///< of a list
   std::vector<Member> members;  ///< of a map
 
   bool is_null() const { return kind == Kind::kNull; }

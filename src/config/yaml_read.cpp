@@ -1,9 +1,8 @@
 // The one file that sees yaml-cpp.
 #include "config/yaml_read.h"
 
-#include <yaml-cpp/yaml.h>
-
 #include <sstream>
+#include <yaml-cpp/yaml.h>
 
 #include "base/error.h"
 #include "base/str_cat.h"
@@ -56,7 +55,8 @@ class Converter {
 
   void add_member(Value& map, const YAML::Node& key, const YAML::Node& member, int depth, const std::string& path) {
     if (!key.IsScalar()) {
-      throw Error(ErrorKind::kConfig, "expected plain text as a key, found a list, a map or nothing", place(key.Mark()));
+      throw Error(ErrorKind::kConfig, "expected plain text as a key, found a list, a map or nothing",
+                  place(key.Mark()));
     }
     const std::string name = key.Scalar();
     const std::string full = path.empty() ? name : path + "." + name;

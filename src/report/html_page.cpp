@@ -87,9 +87,13 @@ HtmlPage::HtmlPage(const std::string& title) : title_(title) {
   body_ = "<h1>" + escape_html(title) + "</h1>\n";
 }
 
-void HtmlPage::heading(const std::string& text) { body_ += "<h2>" + escape_html(text) + "</h2>\n"; }
+void HtmlPage::heading(const std::string& text) {
+  body_ += "<h2>" + escape_html(text) + "</h2>\n";
+}
 
-void HtmlPage::paragraph(const std::string& text) { body_ += "<p>" + escape_html(text) + "</p>\n"; }
+void HtmlPage::paragraph(const std::string& text) {
+  body_ += "<p>" + escape_html(text) + "</p>\n";
+}
 
 void HtmlPage::figures(const std::vector<std::pair<std::string, std::string>>& entries) {
   body_ += "<div class=\"figures\">\n";
@@ -117,11 +121,11 @@ void HtmlPage::plots(const std::vector<std::string>& svgs) {
 }
 
 std::string HtmlPage::str() const {
-  return str_cat("<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
-                 "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">\n"
-                 "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<title>",
-                 escape_html(title_), "</title>\n<style>", kStyle, "</style>\n</head>\n<body>\n", body_,
-                 "</body>\n</html>\n");
+  return str_cat(
+      "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
+      "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">\n"
+      "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<title>",
+      escape_html(title_), "</title>\n<style>", kStyle, "</style>\n</head>\n<body>\n", body_, "</body>\n</html>\n");
 }
 
 }  // namespace flexor::report

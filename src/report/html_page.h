@@ -9,8 +9,8 @@ namespace flexor::report {
 /// Text that stands for itself in HTML, in attributes too.
 std::string escape_html(std::string_view text);
 
-/// One page in one file, for light and dark screens and paper: no script, nothing from a network. Every text that is handed
-/// over is escaped; only svg() takes markup, which comes from svg_plot.h.
+/// One page in one file, for light and dark screens and paper: no script, nothing from a network. Every text that is
+/// handed over is escaped; only svg() takes markup, which comes from svg_plot.h.
 class HtmlPage {
  public:
   explicit HtmlPage(const std::string& title);

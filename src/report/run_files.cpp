@@ -105,9 +105,8 @@ void read_checkpoints(const fs::path& folder, std::vector<CheckpointInfo>& check
   for (auto entry = fs::directory_iterator(folder, ignored); !ignored && entry != fs::directory_iterator();
        entry.increment(ignored)) {
     const std::string name = entry->path().filename().string();
-    const bool is_step = !name.empty() && std::all_of(name.begin(), name.end(), [](unsigned char c) {
-      return std::isdigit(c) != 0;
-    });
+    const bool is_step =
+        !name.empty() && std::all_of(name.begin(), name.end(), [](unsigned char c) { return std::isdigit(c) != 0; });
     if (is_step && fs::is_directory(entry->path())) {
       checkpoints.push_back({name, folder_bytes(entry->path()), last.filename() == name});
     }
@@ -117,7 +116,9 @@ void read_checkpoints(const fs::path& folder, std::vector<CheckpointInfo>& check
   });
 }
 
-Json read_optional(const fs::path& path) { return fs::exists(path) ? Json::read_file(path.string()) : Json(); }
+Json read_optional(const fs::path& path) {
+  return fs::exists(path) ? Json::read_file(path.string()) : Json();
+}
 
 Pairs read_config(const fs::path& path) {
   Pairs pairs;

@@ -31,14 +31,16 @@ struct RunFiles {
   Pairs environment;          ///< environment.json, flat
   Pairs summary;              ///< the `key = value` lines of *_perf.log and *_acc.log
   std::vector<CheckpointInfo> checkpoints;
-  Json samples;     ///< samples.json: {names: [A], samples: [{episode, frame, predicted: [T][A], recorded: [T][A]}]}, or null
+  Json samples;  ///< samples.json: {names: [A], samples: [{episode, frame, predicted: [T][A], recorded: [T][A]}]}, or
+                 ///< null
   Json evaluation;  ///< eval.json or eval/eval.json, or null
 
   const Curve* find(std::string_view name) const;
 };
 
 /// A run that was killed and resumed repeats some steps: the later values count.
-/// @throws Error(kFile) without a metrics.jsonl, Error(kData) naming file and line for one that is damaged elsewhere than at its end
+/// @throws Error(kFile) without a metrics.jsonl, Error(kData) naming file and line for one that is damaged elsewhere
+/// than at its end
 RunFiles read_run(const std::string& folder);
 
 }  // namespace flexor::report

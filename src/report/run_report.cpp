@@ -61,7 +61,9 @@ double median(std::vector<double> values) {
   return *middle;
 }
 
-Series series_of(const Curve& curve) { return {curve.name, curve.steps, curve.values}; }
+Series series_of(const Curve& curve) {
+  return {curve.name, curve.steps, curve.values};
+}
 
 std::string loss_plot(const RunFiles& run) {
   LinePlot plot{.title = "Loss", .x_label = "step", .y_label = "flow-matching loss"};
@@ -90,10 +92,11 @@ struct Known {
   std::string_view name, title, unit;
   bool log_y, from_zero;
 };
-constexpr std::array<Known, 4> kKnown = {{{"grad_norm", "Gradient norm before clipping", "L2 norm", true, false},
-                                          {"lr", "Learning rate", "", false, true},
-                                          {"samples_per_s", "Throughput", "samples per second", false, true},
-                                          {"data_wait_share", "Waiting for data", "share of the step's time", false, true}}};
+constexpr std::array<Known, 4> kKnown = {
+    {{"grad_norm", "Gradient norm before clipping", "L2 norm", true, false},
+     {"lr", "Learning rate", "", false, true},
+     {"samples_per_s", "Throughput", "samples per second", false, true},
+     {"data_wait_share", "Waiting for data", "share of the step's time", false, true}}};
 
 std::vector<std::string> curve_plots(const RunFiles& run) {
   std::vector<std::string> plots = {loss_plot(run)};
@@ -195,7 +198,8 @@ std::vector<std::string> names_of(const Json& json, size_t count) {
   std::vector<std::string> names;
   const Json* given = json.find("names");
   for (size_t i = 0; i < count; ++i) {
-    const bool is_named = given != nullptr && given->is_array() && i < given->size() && given->as_array()[i].is_string();
+    const bool is_named =
+        given != nullptr && given->is_array() && i < given->size() && given->as_array()[i].is_string();
     names.push_back(is_named ? given->as_array()[i].as_string() : str_cat("action ", i));
   }
   return names;
@@ -223,7 +227,8 @@ void add_samples(HtmlPage& page, const Json& samples) {
     };
     page.paragraph(str_cat("Episode ", text_of("episode"), ", frame ", text_of("frame")));
     const Json* predicted = sample.find("predicted");
-    const size_t num_dims = predicted != nullptr && predicted->is_array() && predicted->size() > 0 ? predicted->as_array()[0].size() : 0;
+    const size_t num_dims =
+        predicted != nullptr && predicted->is_array() && predicted->size() > 0 ? predicted->as_array()[0].size() : 0;
     const std::vector<std::string> names = names_of(samples, num_dims);
     std::vector<std::string> plots;
     for (size_t j = 0; j < std::min(kMaxDims, num_dims); ++j) {
@@ -261,13 +266,15 @@ std::string title_of(const RunFiles& run) {
 }  // namespace
 
 void add_evaluation(HtmlPage& page, const Json& evaluation) {
-  const std::vector<double> mae = numbers_of(evaluation.find("mae")), by_step = numbers_of(evaluation.find("mae_by_step"));
+  const std::vector<double> mae = numbers_of(evaluation.find("mae")),
+                            by_step = numbers_of(evaluation.find("mae_by_step"));
   const auto number = [&](std::string_view key) {
     const Json* value = evaluation.find(key);
     return value != nullptr && value->is_number() ? value->as_double() : std::nan("");
   };
   page.heading("Open-loop evaluation");
-  const double mean = mae.empty() ? std::nan("") : std::accumulate(mae.begin(), mae.end(), 0.0) / static_cast<double>(mae.size());
+  const double mean =
+      mae.empty() ? std::nan("") : std::accumulate(mae.begin(), mae.end(), 0.0) / static_cast<double>(mae.size());
   Figures figures;
   add_figure(figures, "loss", number("loss"));
   add_figure(figures, "mean absolute error", mean);
@@ -278,7 +285,8 @@ void add_evaluation(HtmlPage& page, const Json& evaluation) {
   BarPlot bars{.title = "Mean absolute error per action value", .y_label = "physical units"};
   bars.labels = names_of(evaluation, mae.size());
   bars.groups = {{"policy", mae}};
-  LinePlot line{.title = "Mean absolute error per horizon step", .x_label = "horizon step", .y_label = "physical units"};
+  LinePlot line{
+      .title = "Mean absolute error per horizon step", .x_label = "horizon step", .y_label = "physical units"};
   line.from_zero = true;
   line.series = {{"policy", count_up(by_step.size()), by_step}};
   const std::array<std::pair<std::string_view, std::string>, 2> baselines = {
@@ -295,7 +303,8 @@ std::string run_page(const RunFiles& run) {
   HtmlPage page(title_of(run));
   page.paragraph(run.folder);
   if (run.num_cut_lines > 0) {
-    page.paragraph("The last line of metrics.jsonl is incomplete: the run was stopped while it wrote, or is still running.");
+    page.paragraph(
+        "The last line of metrics.jsonl is incomplete: the run was stopped while it wrote, or is still running.");
   }
   page.figures(figures_of(run));
   if (!run.summary.empty()) {

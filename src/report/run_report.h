@@ -6,7 +6,8 @@
 
 namespace flexor::report {
 
-/// The page of one training run: figures, curves, evaluation, sample predictions, checkpoints, configuration, environment.
+/// The page of one training run: figures, curves, evaluation, sample predictions, checkpoints, configuration,
+/// environment.
 std::string run_page(const RunFiles& run);
 
 /// Reads a run's folder and writes the page. @param out_html  file; "" = RUN_DIR/report.html

@@ -1,10 +1,9 @@
 #include "report/run_report.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <filesystem>
 #include <fstream>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
 
 #include "base/error.h"
 #include "base/file.h"
@@ -42,13 +41,14 @@ class RunReportTest : public testing::Test {
 };
 
 TEST_F(RunReportTest, ShowsCurvesConfigurationAndCheckpoints) {
-  write("metrics.jsonl",
-        R"({"step": 10, "samples": 80, "epoch": 0.1, "loss": 1.5, "grad_norm": 2.0, "lr": 1e-05, "updt_s": 0.2, "data_s": 0.01, "samples_per_s": 38.0, "data_wait_share": 0.05})"
-        "\n"
-        R"({"step": 20, "eval_loss": 1.25})"
-        "\n"
-        R"({"step": 20, "samples": 160, "epoch": 0.2, "loss": 1.0, "grad_norm": NaN, "lr": 2e-05, "updt_s": 0.2, "data_s": 0.01, "samples_per_s": 40.0, "data_wait_share": 0.07, "extra_value": 3})"
-        "\n");
+  write(
+      "metrics.jsonl",
+      R"({"step": 10, "samples": 80, "epoch": 0.1, "loss": 1.5, "grad_norm": 2.0, "lr": 1e-05, "updt_s": 0.2, "data_s": 0.01, "samples_per_s": 38.0, "data_wait_share": 0.05})"
+      "\n"
+      R"({"step": 20, "eval_loss": 1.25})"
+      "\n"
+      R"({"step": 20, "samples": 160, "epoch": 0.2, "loss": 1.0, "grad_norm": NaN, "lr": 2e-05, "updt_s": 0.2, "data_s": 0.01, "samples_per_s": 40.0, "data_wait_share": 0.07, "extra_value": 3})"
+      "\n");
   write("config.yaml", "policy:\n  type: pi05\noptimizer:\n  betas: [0.9, 0.95]\nnote: <b>\n");
   write("environment.json", R"({"threads": 2, "torch": "2.13"})");
   write("Pi05_bs8_1p_perf.log", "Final Performance images/sec = 39.5\n");
@@ -63,8 +63,8 @@ TEST_F(RunReportTest, ShowsCurvesConfigurationAndCheckpoints) {
   const std::string html = read_file(path);
   for (const char* part : {"Training run of pi05", "Gradient norm before clipping", "Learning rate", "Throughput",
                            "Waiting for data", "Time of a step", "extra_value", "held out", "[0.9, 0.95]", "&lt;b&gt;",
-                           "2.0 KiB", "Final Performance images/sec", "39.5", "torch", "Episode 4, frame 17", "shoulder",
-                           "Mean absolute error per horizon step", "hold still"}) {
+                           "2.0 KiB", "Final Performance images/sec", "39.5", "torch", "Episode 4, frame 17",
+                           "shoulder", "Mean absolute error per horizon step", "hold still"}) {
     EXPECT_THAT(html, HasSubstr(part));
   }
   EXPECT_THAT(html, Not(HasSubstr("no values")));
@@ -72,8 +72,9 @@ TEST_F(RunReportTest, ShowsCurvesConfigurationAndCheckpoints) {
 }
 
 TEST_F(RunReportTest, StepsRepeatedAfterAResumeCountOnce) {
-  write("metrics.jsonl", "{\"step\": 1, \"loss\": 1}\n{\"step\": 2, \"loss\": 2}\n{\"step\": 3, \"loss\": 3}\n"
-                         "{\"step\": 2, \"loss\": 20}\n{\"step\": 4, \"loss\": 4}\n");
+  write("metrics.jsonl",
+        "{\"step\": 1, \"loss\": 1}\n{\"step\": 2, \"loss\": 2}\n{\"step\": 3, \"loss\": 3}\n"
+        "{\"step\": 2, \"loss\": 20}\n{\"step\": 4, \"loss\": 4}\n");
   const RunFiles run = read_run(folder_);
   EXPECT_THAT(run.find("loss")->steps, ElementsAre(1, 2, 4));
   EXPECT_THAT(run.find("loss")->values, ElementsAre(1, 20, 4));

@@ -13,7 +13,7 @@
 namespace flexor::report {
 namespace {
 
-constexpr double kLeft = 64, kRight = 14, kTop = 44, kBottom = 40;
+constexpr double kLeft = 64, kRight = 20, kTop = 44, kBottom = 40;
 constexpr int kYTicks = 5, kXTicks = 7;
 
 /// A tick's number with the digits that tell it from its neighbour.
@@ -31,6 +31,25 @@ std::string tick_text(double value, double step) {
   return buffer.data();
 }
 
+/// Powers of ten between 10^low and 10^high; of a short range also their 2- and 5-folds; of a long one every n-th.
+std::vector<double> decade_ticks(double low, double high) {
+  const int first = static_cast<int>(std::floor(low)), last = static_cast<int>(std::ceil(high));
+  constexpr double kShort = 2.5;
+  constexpr int kMost = 8;
+  const int every = std::max(1, (last - first) / kMost);
+  std::vector<double> ticks;
+  for (int decade = first; decade <= last; decade += every) {
+    for (const double factor : {1.0, 2.0, 5.0}) {
+      const double tick = factor * std::pow(10.0, decade);
+      const bool is_inside = std::log10(tick) >= low && std::log10(tick) <= high;
+      if (is_inside && (factor == 1.0 || high - low <= kShort)) {
+        ticks.push_back(tick);
+      }
+    }
+  }
+  return ticks;
+}
+
 }  // namespace
 
 std::string pixel(double value) {
@@ -40,7 +59,12 @@ std::string pixel(double value) {
 }
 
 SvgCanvas::SvgCanvas(int width, int height, const std::string& title, const std::string& y_label)
-    : width_(width), height_(height), left_(kLeft), right_(width - kRight), top_(kTop), bottom_(height - kBottom),
+    : width_(width),
+      height_(height),
+      left_(kLeft),
+      right_(width - kRight),
+      top_(kTop),
+      bottom_(height - kBottom),
       title_(title) {
   text(8, 16, title, "title");
   text(8, 34, y_label, "label");
@@ -57,7 +81,9 @@ void SvgCanvas::set_y_range(double low, double high, bool logarithmic) {
   y_high_ = logarithmic ? std::log10(high) : high;
 }
 
-double SvgCanvas::x(double value) const { return left_ + (value - x_low_) / (x_high_ - x_low_) * (right_ - left_); }
+double SvgCanvas::x(double value) const {
+  return left_ + (value - x_low_) / (x_high_ - x_low_) * (right_ - left_);
+}
 
 double SvgCanvas::y(double value) const {
   const double scaled = log_y_ ? std::log10(value) : value;
@@ -65,22 +91,18 @@ double SvgCanvas::y(double value) const {
 }
 
 void SvgCanvas::text(double x, double y, const std::string& text, std::string_view css_class, std::string_view anchor) {
-  body_ += str_cat("<text class=\"", css_class, "\" x=\"", pixel(x), "\" y=\"", pixel(y), "\" text-anchor=\"", anchor, "\">",
-                   escape_html(text), "</text>\n");
+  body_ += str_cat("<text class=\"", css_class, "\" x=\"", pixel(x), "\" y=\"", pixel(y), "\" text-anchor=\"", anchor,
+                   "\">", escape_html(text), "</text>\n");
 }
 
 void SvgCanvas::y_axis() {
-  std::vector<double> ticks = nice_ticks(y_low_, y_high_, kYTicks);
-  if (log_y_) {
-    std::erase_if(ticks, [](double tick) { return tick != std::floor(tick); });  // whole decades
-  }
+  const std::vector<double> ticks = log_y_ ? decade_ticks(y_low_, y_high_) : nice_ticks(y_low_, y_high_, kYTicks);
   const double step = ticks.size() > 1 ? ticks[1] - ticks[0] : 1.0;
   for (const double tick : ticks) {
-    const double value = log_y_ ? std::pow(10.0, tick) : tick;
-    const double at = y(value);
-    body_ += str_cat("<line class=\"grid\" x1=\"", pixel(left_), "\" x2=\"", pixel(right_), "\" y1=\"", pixel(at), "\" y2=\"",
-                     pixel(at), "\"/>");
-    text(left_ - 6, at + 4, log_y_ ? short_number(value, 3) : tick_text(value, step), "tick", "end");
+    const double at = y(tick);
+    body_ += str_cat("<line class=\"grid\" x1=\"", pixel(left_), "\" x2=\"", pixel(right_), "\" y1=\"", pixel(at),
+                     "\" y2=\"", pixel(at), "\"/>");
+    text(left_ - 6, at + 4, log_y_ ? short_number(tick, 3) : tick_text(tick, step), "tick", "end");
   }
 }
 

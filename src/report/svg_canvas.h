@@ -24,7 +24,7 @@ class SvgCanvas {
   void y_axis();  ///< grid lines with numbers
   void x_axis(const std::string& label);
   void legend(const std::vector<std::pair<std::string, int>>& entries);  ///< (name, colour), shown for two and more
-  void message(const std::string& text);               ///< in the middle of the plot
+  void message(const std::string& text);                                 ///< in the middle of the plot
   void add(std::string_view element) { body_ += element; }
   void text(double x, double y, const std::string& text, std::string_view css_class, std::string_view anchor = "start");
 

@@ -25,7 +25,9 @@ struct Range {
   bool is_empty() const { return low > high; }
 };
 
-bool is_drawn(double value, bool log_y) { return std::isfinite(value) && (!log_y || value > 0); }
+bool is_drawn(double value, bool log_y) {
+  return std::isfinite(value) && (!log_y || value > 0);
+}
 
 /// Some room around the values; a single value gets a range too.
 Range with_margin(Range range, bool from_zero) {
@@ -92,8 +94,8 @@ void draw(SvgCanvas& canvas, const Series& series, int colour, bool log_y) {
     for (const auto& [px, py] : run) {
       points += str_cat(pixel(px), ",", pixel(py), " ");
       if (series.points || run.size() == 1) {
-        canvas.add(str_cat("<circle class=\"fill", colour, "\" cx=\"", pixel(px), "\" cy=\"", pixel(py),
-                           "\" r=\"3\"/>"));
+        canvas.add(
+            str_cat("<circle class=\"fill", colour, "\" cx=\"", pixel(px), "\" cy=\"", pixel(py), "\" r=\"3\"/>"));
       }
     }
     if (run.size() > 1) {

@@ -18,7 +18,7 @@ struct LinePlot {
   std::vector<Series> series = {};
   bool log_y = false;      ///< decades; values that are not positive leave a gap
   bool from_zero = false;  ///< the y axis starts at 0
-  int width = 720, height = 260;
+  int width = 560, height = 240;
 };
 
 struct BarGroup {
@@ -30,11 +30,12 @@ struct BarPlot {
   std::string title, y_label;
   std::vector<std::string> labels = {};
   std::vector<BarGroup> groups = {};  ///< side by side at each label
-  int width = 720, height = 260;
+  int width = 560, height = 240;
 };
 
-// Inline SVG for an HtmlPage, whose style sheet gives the colours for light and dark screens. Every text is escaped. A plot
-// without a finite value says so. Curves with more points than the plot has pixels keep the extremes of each pixel.
+// Inline SVG for an HtmlPage, whose style sheet gives the colours for light and dark screens. Every text is escaped. A
+// plot without a finite value says so. Curves with more points than the plot has pixels keep the extremes of each
+// pixel.
 std::string to_svg(const LinePlot& plot);
 std::string to_svg(const BarPlot& plot);
 

@@ -1,6 +1,5 @@
 #pragma once
 #include <ATen/core/Tensor.h>
-
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -9,8 +8,8 @@ namespace flexor::schema {
 
 /// Pictures of one camera. Axes: B batch, H x W picture.
 struct CameraBatch {
-  std::string name;    ///< the policy's name, "observation.images.top"
-  at::Tensor pixels;   ///< [B, 3, H, W], uint8 0..255 or float32 0..1; resized by the model when H x W is not its own
+  std::string name;   ///< the policy's name, "observation.images.top"
+  at::Tensor pixels;  ///< [B, 3, H, W], uint8 0..255 or float32 0..1; resized by the model when H x W is not its own
 };
 
 /// What a policy model takes: normalised, tokenised, on the model's device; pictures still raw.

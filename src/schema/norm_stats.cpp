@@ -66,9 +66,10 @@ FeatureStats feature_from_json(const Json& json, const std::string& feature, con
     } else if (stats.shape.empty()) {
       stats.shape = shape;
     } else if (stats.shape != shape) {
-      throw Error(ErrorKind::kData,
-                  str_cat("shape ", shape_text(shape), " differs from ", shape_text(stats.shape), " of the statistics before"),
-                  place);
+      throw Error(
+          ErrorKind::kData,
+          str_cat("shape ", shape_text(shape), " differs from ", shape_text(stats.shape), " of the statistics before"),
+          place);
     }
     stats.values.emplace(name, std::move(numbers));
   }
@@ -96,8 +97,8 @@ const std::vector<double>& FeatureStats::at(std::string_view stat) const {
     for (const auto& [name, numbers] : values) {
       names.push_back(name);
     }
-    throw Error(ErrorKind::kData,
-                str_cat("the statistic '", stat, "' is missing, there is ", names.empty() ? "none" : join_text(names, ", ")));
+    throw Error(ErrorKind::kData, str_cat("the statistic '", stat, "' is missing, there is ",
+                                          names.empty() ? "none" : join_text(names, ", ")));
   }
   return found->second;
 }

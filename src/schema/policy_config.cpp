@@ -113,9 +113,9 @@ void check_sizes(const PolicyConfig& config, Checker& checker) {
   checker.require(vision.width % vision.num_heads == 0, "architecture.vision.width",
                   str_cat("expected a multiple of num_heads ", vision.num_heads, ", found ", vision.width));
   const auto [height, width] = config.image_resolution;
-  checker.require(height == width && height % vision.patch_size == 0, "image_resolution",
-                  str_cat("expected a square whose side is a multiple of ", vision.patch_size, ", found ", height, " x ",
-                          width));
+  checker.require(
+      height == width && height % vision.patch_size == 0, "image_resolution",
+      str_cat("expected a square whose side is a multiple of ", vision.patch_size, ", found ", height, " x ", width));
 }
 
 void check_features(const PolicyConfig& config, Checker& checker) {
@@ -125,10 +125,12 @@ void check_features(const PolicyConfig& config, Checker& checker) {
                       "expected the shape [3, height, width] of a colour picture");
     }
   }
-  checker.require(config.state_dim() <= config.max_state_dim, "max_state_dim",
-                  str_cat("expected at least the state's ", config.state_dim(), " values, found ", config.max_state_dim));
-  checker.require(config.action_dim() <= config.max_action_dim, "max_action_dim",
-                  str_cat("expected at least the action's ", config.action_dim(), " values, found ", config.max_action_dim));
+  checker.require(
+      config.state_dim() <= config.max_state_dim, "max_state_dim",
+      str_cat("expected at least the state's ", config.state_dim(), " values, found ", config.max_state_dim));
+  checker.require(
+      config.action_dim() <= config.max_action_dim, "max_action_dim",
+      str_cat("expected at least the action's ", config.action_dim(), " values, found ", config.max_action_dim));
 }
 
 }  // namespace

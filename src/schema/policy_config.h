@@ -36,7 +36,8 @@ struct Architecture {
   int64_t vocab_size = 257152;
   VisionSize vision;
   GemmaSize paligemma;
-  GemmaSize action_expert{.width = 1024, .depth = 18, .mlp_dim = 4096, .num_heads = 8, .num_kv_heads = 1, .head_dim = 256};
+  GemmaSize action_expert{
+      .width = 1024, .depth = 18, .mlp_dim = 4096, .num_heads = 8, .num_kv_heads = 1, .head_dim = 256};
   friend bool operator==(const Architecture&, const Architecture&) = default;
 };
 
@@ -48,11 +49,12 @@ struct RtcConfig {
   int64_t execution_horizon = 10;
 };
 
-/// LeRobot's config.json of a pi0 or pi0.5 policy; every field is also a key below `policy.` of the run's configuration.
+/// LeRobot's config.json of a pi0 or pi0.5 policy; every field is also a key below `policy.` of the run's
+/// configuration.
 struct PolicyConfig {
   std::string type = "pi05";  ///< "pi0" or "pi05"
   int64_t n_obs_steps = 1;
-  std::vector<PolicyFeature> input_features;   ///< file order, which is the camera order
+  std::vector<PolicyFeature> input_features;  ///< file order, which is the camera order
   std::vector<PolicyFeature> output_features;
   std::string device = "cpu";
   std::string paligemma_variant = "gemma_2b", action_expert_variant = "gemma_300m";
@@ -69,7 +71,7 @@ struct PolicyConfig {
   std::optional<RtcConfig> rtc_config;
   std::array<int64_t, 2> image_resolution = {224, 224};  ///< height, width; square
   int64_t empty_cameras = 0;
-  int64_t tokenizer_max_length = 200;  ///< 48 for pi0
+  int64_t tokenizer_max_length = 200;                     ///< 48 for pi0
   std::map<FeatureType, NormMode> normalization_mapping;  ///< by default those of the type
   bool gradient_checkpointing = false;
   bool freeze_vision_encoder = false, train_expert_only = false;
@@ -101,16 +103,18 @@ void fields(config::FieldTable& table, Architecture& architecture);
 void fields(config::FieldTable& table, VisionSize& size);
 void fields(config::FieldTable& table, GemmaSize& size);
 
-/// Rules across fields: sizes that fit each other, features that fit the maximal dims, options that Flexor does not have.
+/// Rules across fields: sizes that fit each other, features that fit the maximal dims, options that Flexor does not
+/// have.
 /// @param prefix  of the keys in the findings, "policy." or ""
 std::vector<config::Finding> check(const PolicyConfig& config, const std::string& prefix);
 
 /// From LeRobot's config.json. Unknown keys go to `extra`. @throws Error(kCheckpoint) naming key and file
 PolicyConfig policy_config_from_json(const Json& json, const std::string& where);
-/// From the config.json of openpi's PyTorch checkpoints (action_dim, action_horizon, variants, precision), which does not
-/// say whether it is pi0 or pi0.5. @throws Error(kCheckpoint)
+/// From the config.json of openpi's PyTorch checkpoints (action_dim, action_horizon, variants, precision), which does
+/// not say whether it is pi0 or pi0.5. @throws Error(kCheckpoint)
 PolicyConfig policy_config_from_openpi(const Json& json, std::string_view type, const std::string& where);
-/// In LeRobot's key order, loadable by its `from_pretrained`; bfloat16_autocast is written as float32, which the weights are.
+/// In LeRobot's key order, loadable by its `from_pretrained`; bfloat16_autocast is written as float32, which the
+/// weights are.
 Json to_json(const PolicyConfig& config);
 
 }  // namespace flexor::schema

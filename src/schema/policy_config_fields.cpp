@@ -49,8 +49,10 @@ void flow_fields(config::FieldTable& table, PolicyConfig& c) {
   table("max_state_dim", c.max_state_dim, "width to which states are padded").range(1, kMaxSize);
   table("max_action_dim", c.max_action_dim, "width to which actions are padded").range(1, kMaxSize);
   table("num_inference_steps", c.num_inference_steps, "integration steps of sampling").range(1, kMaxDepth);
-  table("time_sampling_beta_alpha", c.time_sampling_beta_alpha, "alpha of the Beta distribution of training times").range(1e-6, 1e6);
-  table("time_sampling_beta_beta", c.time_sampling_beta_beta, "beta of the Beta distribution of training times").range(1e-6, 1e6);
+  table("time_sampling_beta_alpha", c.time_sampling_beta_alpha, "alpha of the Beta distribution of training times")
+      .range(1e-6, 1e6);
+  table("time_sampling_beta_beta", c.time_sampling_beta_beta, "beta of the Beta distribution of training times")
+      .range(1e-6, 1e6);
   table("time_sampling_scale", c.time_sampling_scale, "training times are scale * Beta + offset").range(0, 1);
   table("time_sampling_offset", c.time_sampling_offset, "see time_sampling_scale").range(0, 1);
   table("min_period", c.min_period, "shortest period of the sinusoids that embed the time").range(1e-12, 1e12);
@@ -59,12 +61,14 @@ void flow_fields(config::FieldTable& table, PolicyConfig& c) {
   table("relative_exclude_joints", c.relative_exclude_joints, "joints whose actions stay absolute");
   table("action_feature_names", c.action_feature_names, "names of the action's values, for relative_exclude_joints");
   table.section("rtc_config", c.rtc_config, "real-time chunking");
-  table("image_resolution", c.image_resolution, "height and width of the pictures that the vision tower sees, pixels").range(1, 1 << 14);
+  table("image_resolution", c.image_resolution, "height and width of the pictures that the vision tower sees, pixels")
+      .range(1, 1 << 14);
   table("empty_cameras", c.empty_cameras, "cameras that the policy has and the data has not").range(0, 64);
 }
 
 void training_fields(config::FieldTable& table, PolicyConfig& c) {
-  table("gradient_checkpointing", c.gradient_checkpointing, "recompute activations in the backward pass to save memory");
+  table("gradient_checkpointing", c.gradient_checkpointing,
+        "recompute activations in the backward pass to save memory");
   pass_on(table, c, "compile_model", Json(false));
   pass_on(table, c, "compile_mode", Json("max-autotune"));
   table("freeze_vision_encoder", c.freeze_vision_encoder, "do not train the vision tower");
@@ -106,7 +110,8 @@ std::vector<PolicyFeature> features_from_json(const Json& json, const std::strin
 Json features_to_json(const std::vector<PolicyFeature>& features) {
   Json object = Json::object();
   for (const PolicyFeature& feature : features) {
-    object[feature.name] = Json::object({{"type", Json(feature_type_name(feature.type))}, {"shape", Json(feature.shape)}});
+    object[feature.name] =
+        Json::object({{"type", Json(feature_type_name(feature.type))}, {"shape", Json(feature.shape)}});
   }
   return object;
 }
@@ -155,7 +160,8 @@ void fields(config::FieldTable& table, RtcConfig& config) {
   table("prefix_attention_schedule", config.prefix_attention_schedule, "how the weight of old actions falls")
       .choices({"ZEROS", "ONES", "LINEAR", "EXP"});
   table("max_guidance_weight", config.max_guidance_weight, "largest weight of the guidance").range(0, 1e6);
-  table("execution_horizon", config.execution_horizon, "actions that are executed before the next chunk").range(0, kMaxSize);
+  table("execution_horizon", config.execution_horizon, "actions that are executed before the next chunk")
+      .range(0, kMaxSize);
 }
 
 void fields(config::FieldTable& table, PolicyConfig& c) {
@@ -169,7 +175,8 @@ void fields(config::FieldTable& table, PolicyConfig& c) {
     pass_on(table, c, key, Json());
   }
   table("paligemma_variant", c.paligemma_variant, "size of the language model").choices({"gemma_2b", "gemma_300m"});
-  table("action_expert_variant", c.action_expert_variant, "size of the action expert").choices({"gemma_2b", "gemma_300m"});
+  table("action_expert_variant", c.action_expert_variant, "size of the action expert")
+      .choices({"gemma_2b", "gemma_300m"});
   table("dtype", c.dtype, "of weights and computation; autocast: float32 weights, bfloat16 products")
       .choices({"float32", "bfloat16", "bfloat16_autocast"});
   flow_fields(table, c);

@@ -150,14 +150,16 @@ TEST(PolicyConfig, RulesAcrossFieldsNameTheirKeys) {
   for (const config::Finding& finding : check(config, "policy.")) {
     keys.push_back(finding.key);
   }
-  EXPECT_THAT(keys, testing::UnorderedElementsAre("policy.n_action_steps", "policy.max_action_dim", "policy.image_resolution",
-                                                  "policy.architecture.action_expert.depth", "policy.use_visual_memory"));
+  EXPECT_THAT(keys,
+              testing::UnorderedElementsAre("policy.n_action_steps", "policy.max_action_dim", "policy.image_resolution",
+                                            "policy.architecture.action_expert.depth", "policy.use_visual_memory"));
 }
 
 TEST(PolicyConfig, ReadsOpenpisOwnConfig) {
   const Json json = Json::parse(
       R"({"action_dim": 32, "action_horizon": 15, "paligemma_variant": "gemma_2b", "action_expert_variant": "gemma_300m",
-          "precision": "bfloat16"})", "");
+          "precision": "bfloat16"})",
+      "");
   const PolicyConfig config = policy_config_from_openpi(json, "pi05", "config.json");
   EXPECT_EQ(config.chunk_size, 15);
   EXPECT_EQ(config.dtype, "bfloat16");

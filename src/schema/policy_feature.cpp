@@ -25,13 +25,17 @@ size_t index_of(const std::array<std::string_view, N>& names, std::string_view n
 
 }  // namespace
 
-std::string_view feature_type_name(FeatureType type) { return kTypeNames.at(static_cast<size_t>(type)); }
+std::string_view feature_type_name(FeatureType type) {
+  return kTypeNames.at(static_cast<size_t>(type));
+}
 
 FeatureType feature_type_from_name(std::string_view name) {
   return static_cast<FeatureType>(index_of(kTypeNames, name, "feature type"));
 }
 
-std::string_view norm_mode_name(NormMode mode) { return kModeNames.at(static_cast<size_t>(mode)); }
+std::string_view norm_mode_name(NormMode mode) {
+  return kModeNames.at(static_cast<size_t>(mode));
+}
 
 NormMode norm_mode_from_name(std::string_view name) {
   return static_cast<NormMode>(index_of(kModeNames, name, "normalization mode"));

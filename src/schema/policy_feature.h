@@ -13,7 +13,7 @@ FeatureType feature_type_from_name(std::string_view name);  ///< @throws Error(k
 
 /// How a feature is normalised; the formulas stand in data/normalize.h.
 enum class NormMode { kIdentity, kMeanStd, kMinMax, kQuantiles, kQuantile10 };
-std::string_view norm_mode_name(NormMode mode);  ///< "IDENTITY", "MEAN_STD", ...
+std::string_view norm_mode_name(NormMode mode);       ///< "IDENTITY", "MEAN_STD", ...
 NormMode norm_mode_from_name(std::string_view name);  ///< @throws Error(kConfig)
 
 /// One entry of `input_features` / `output_features` of LeRobot's config.json.
