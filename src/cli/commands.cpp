@@ -4,12 +4,8 @@ namespace flexor::cli {
 namespace {
 
 constexpr const Command* kCommands[] = {
-    &kDatasetInfo,
-    &kAlignRecord,
-    &kPredict,
-    &kBenchSample,
-    &kBenchLoader,
-    &kHelp,
+    &kTrain,       &kEval,       &kPredict,     &kReport,      &kDatasetInfo,
+    &kAlignRecord, &kBenchTrain, &kBenchSample, &kBenchLoader, &kHelp,
 };
 
 }  // namespace

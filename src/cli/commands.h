@@ -10,10 +10,13 @@ namespace flexor::cli {
 extern const Command kAlignRecord;
 extern const Command kBenchLoader;
 extern const Command kBenchSample;
+extern const Command kBenchTrain;
 extern const Command kDatasetInfo;
 extern const Command kEval;
 extern const Command kHelp;
 extern const Command kPredict;
+extern const Command kReport;
+extern const Command kTrain;
 
 /// All commands, in the order in which help shows them. Help, docs/cli.md, dispatch and "did you mean" read this list.
 std::span<const Command* const> commands();

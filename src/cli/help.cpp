@@ -6,6 +6,8 @@
 #include "cli/commands.h"
 #include "cli/help_text.h"
 #include "config/command_line.h"
+#include "config/print.h"
+#include "train/train_config.h"
 
 namespace flexor::cli {
 namespace {
@@ -16,8 +18,23 @@ struct Options {
 };
 
 void fields(config::FieldTable& table, Options& o) {
-  table.rest("topic", o.topic, "a command");
-  table("markdown", o.markdown, "the whole manual page as Markdown, as it stands in docs/");
+  table.rest("topic", o.topic, "a command, or config: the keys of a training configuration");
+  table("markdown", o.markdown, "all commands, or all keys, as a Markdown page: what stands in docs/");
+}
+
+constexpr std::string_view kConfigIntroduction =
+    "Keys of `flexor train`, in a YAML file (`--config FILE`) or as `key=value` on the command line. Defaults are "
+    "those of\n"
+    "the program; a recipe in configs/ and the preset of the policy change some of them.\n\n";
+
+void print_config_help(std::ostream& out, bool markdown) {
+  const std::vector<config::FieldDoc> docs = config::describe_config<train::TrainConfig>();
+  if (markdown) {
+    out << "# Configuration\n\n<!-- generated: flexor help config --markdown > docs/config.md -->\n\n"
+        << kConfigIntroduction << config::to_markdown(docs);
+  } else {
+    out << kConfigIntroduction << config::to_text(docs);
+  }
 }
 
 int run(const Args& args, const Io& io) {
@@ -27,8 +44,10 @@ int run(const Args& args, const Io& io) {
     io.out << command_help(*command);
   } else if (topic.empty()) {
     io.out << (options.markdown ? markdown_page() : overview({}));
+  } else if (topic == "config") {
+    print_config_help(io.out, options.markdown);
   } else {
-    std::vector<std::string> topics = {};
+    std::vector<std::string> topics = {"config"};
     for (const Command* other : commands()) {
       topics.emplace_back(other->path);
     }

@@ -16,7 +16,7 @@ A case is a text file, tests/cli/<command>/<case>.test; each runs in an empty fo
   check SHELL                succeeds after the run
 
 A run may come several times; the lines below belong to it. Variables in SHELL: DATA (tests/data), GOLDEN (tests/golden),
-CONFIGS (configs), DOCS (docs), PYTHON (has pyarrow), SPOIL (breaks inputs: spoil.py), TENSORS (looks into outputs:
+CONFIGS (configs), CLI (tests/cli), DOCS (docs), PYTHON (has pyarrow), SPOIL (breaks inputs: spoil.py), TENSORS (looks into outputs:
 tensors.py).
 
 What holds for every run is checked without being written: with exit 1 or 2 stderr has exactly one line "error: ...", with
@@ -181,7 +181,7 @@ def main():
         parser.error(f"{flexor} is no program called flexor")
     python = os.path.abspath(shutil.which(options.python) or parser.error(f"no program {options.python}"))
     env = dict(os.environ, PATH=f"{flexor.parent}:{os.environ['PATH']}", DATA=str(HERE.parent / "data"),
-               GOLDEN=str(HERE.parent / "golden"), CONFIGS=str(ROOT / "configs"), DOCS=str(ROOT / "docs"),
+               GOLDEN=str(HERE.parent / "golden"), CONFIGS=str(ROOT / "configs"), CLI=str(HERE), DOCS=str(ROOT / "docs"),
                PYTHON=python, SPOIL=f"{python} {HERE / 'spoil.py'}",
                TENSORS=f"{python} {HERE / 'tensors.py'}", LC_ALL="C.UTF-8", COLUMNS="120",
                OMP_NUM_THREADS="2")

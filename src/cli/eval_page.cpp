@@ -1,0 +1,19 @@
+#include "cli/eval_page.h"
+
+#include "base/str_cat.h"
+#include "base/text.h"
+#include "report/html_page.h"
+#include "report/action_plots.h"
+
+namespace flexor::cli {
+
+std::string eval_page(const eval::EvalResult& result, const std::string& policy, const std::string& dataset) {
+  report::HtmlPage page("Flexor evaluation");
+  page.paragraph(str_cat("Policy ", policy, " on dataset ", dataset, ", ", result.frames,
+                         " frames, open loop: at each frame a chunk of actions is sampled and compared with what was "
+                         "recorded, in physical units."));
+  report::add_evaluation(page, eval::to_json(result));
+  return page.str();
+}
+
+}  // namespace flexor::cli
