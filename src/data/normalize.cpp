@@ -1,12 +1,10 @@
 #include "data/normalize.h"
 
 #include <cmath>
-#include <numeric>
 #include <utility>
 
 #include "base/error.h"
 #include "base/str_cat.h"
-#include "tensor/shape.h"
 #include "tensor/tensor.h"
 
 namespace flexor::data {

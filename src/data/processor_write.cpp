@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <filesystem>
+#include <functional>
 #include <numeric>
 #include <utility>
 
@@ -118,7 +119,7 @@ std::vector<NamedTensor> stats_tensors(const schema::NormStats& stats) {
           std::accumulate(feature_stats.shape.begin(), feature_stats.shape.end(), int64_t{1}, std::multiplies<>());
       const bool shaped = stat != "count" && numel == static_cast<int64_t>(values.size());
       const Tensor flat = at::tensor(values, at::kDouble).to(at::kFloat);
-      tensors.emplace_back(feature + "." + stat, shaped ? flat.view(feature_stats.shape) : flat);
+      tensors.emplace_back(str_cat(feature, ".", stat), shaped ? flat.view(feature_stats.shape) : flat);
     }
   }
   std::sort(tensors.begin(), tensors.end(), [](const auto& a, const auto& b) { return a.first < b.first; });

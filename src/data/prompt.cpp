@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "base/error.h"
-#include "base/str_cat.h"
 #include "data/bpe.h"
 #include "tensor/tensor.h"
 

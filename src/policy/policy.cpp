@@ -4,9 +4,6 @@
 #include <utility>
 
 #include "base/error.h"
-#include "base/file.h"
-#include "base/json.h"
-#include "base/log.h"
 #include "base/str_cat.h"
 #include "data/openpi_checkpoint.h"
 #include "models/flow_time.h"
@@ -70,7 +67,7 @@ std::unique_ptr<models::PolicyModel> open_openpi_model(const std::string& folder
   compute.autocast = dtype == "bfloat16_autocast";
   config.dtype = compute.autocast ? "float32" : dtype;
   auto model = models::make_policy(config, compute);
-  models::load_weights(*model, folder, {.allow_partial = options.allow_partial});
+  models::load_weights(*model, folder);
   return model;
 }
 
@@ -83,7 +80,7 @@ Policy Policy::open(const std::string& folder, const PolicyOptions& options) {
     processor = std::move(openpi->processor);
     model = open_openpi_model(folder, std::move(openpi->policy), options);
   } else {
-    model = models::open_model(folder, options.dtype, options.compute, {.allow_partial = options.allow_partial});
+    model = models::open_model(folder, options.dtype, options.compute);
     processor = read_processor(folder, model->config(), options);
   }
   std::optional<data::Tokenizer> tokenizer = open_tokenizer(folder, processor, options);

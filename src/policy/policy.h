@@ -20,7 +20,6 @@ struct PolicyOptions {
   std::optional<std::string> dtype;  ///< float32, bfloat16 or bfloat16_autocast; none: as the folder's config.json says
   std::string tokenizer_path;        ///< file or folder; empty: from the policy's folder
   std::string norm_stats;            ///< openpi's norm_stats.json, beats the stored statistics; empty: the stored ones
-  bool allow_partial = false;        ///< accept a checkpoint with missing or unused tensors
   models::ComputeOptions compute;
 };
 
