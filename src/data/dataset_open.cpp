@@ -21,7 +21,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr size_t kImageCacheBytes = size_t{512} << 20;
 constexpr std::array<std::string_view, 4> kNeededColumns = {"timestamp", "episode_index", "index", "task_index"};
 
 void rename_features(DatasetInfo& info, const std::map<std::string, std::string>& rename_map) {
@@ -133,7 +132,7 @@ class DatasetBuilder {
     load();
     find_start_times();
     read_stats();
-    store_->images = std::make_unique<ImageStore>(options_.root, kImageCacheBytes);
+    store_->images = std::make_unique<ImageStore>(options_.root, default_image_cache_bytes());
     std::vector<int64_t> all(store_->episodes.size());
     for (size_t i = 0; i < all.size(); ++i) {
       all[i] = static_cast<int64_t>(i);

@@ -10,6 +10,9 @@
 
 namespace flexor::data {
 
+/// An eighth of the memory that this process may use (of the machine, or of its control group), at least 256 MiB.
+size_t default_image_cache_bytes();
+
 /// Encoded images (PNG, JPEG) that a dataset keeps in Parquet columns, read a row group at a time on demand and kept in
 /// a cache of bounded size. Thread-safe.
 class ImageStore {
