@@ -34,10 +34,10 @@ ResizeWithPad::ResizeWithPad(int source_width, int source_height, int target_wid
 ResizeWithPad::Axis ResizeWithPad::make_axis(int in, int out) {
   const auto n = static_cast<size_t>(out);
   Axis axis;
-  axis.index.resize(n);
-  axis.next.resize(n);
-  axis.weight0.resize(n);
-  axis.weight1.resize(n);
+  axis.fixed.index.resize(n);
+  axis.fixed.next.resize(n);
+  axis.fixed.weight0.resize(n);
+  axis.fixed.weight1.resize(n);
   axis.index_f.resize(n);
   axis.next_f.resize(n);
   axis.lambda.resize(n);
@@ -52,8 +52,8 @@ ResizeWithPad::Axis ResizeWithPad::make_axis(int in, int out) {
     const int size = std::clamp(std::min(static_cast<int>(center + 1.5), in) - first, 1, 2);
     const double a = std::max(0.0, 1.0 - std::abs(first - center + 0.5));
     const double b = size == 2 ? std::max(0.0, 1.0 - std::abs(first + 1 - center + 0.5)) : 0.0;
-    axis.index[i] = first;
-    axis.next[i] = first + size - 1;
+    axis.fixed.index[i] = first;
+    axis.fixed.next[i] = first + size - 1;
     share0[i] = a / (a + b);
     share1[i] = b / (a + b);
     largest = std::max({largest, share0[i], share1[i]});
@@ -63,26 +63,18 @@ ResizeWithPad::Axis ResizeWithPad::make_axis(int in, int out) {
     axis.next_f[i] = std::min(axis.index_f[i] + 1, in - 1);
     axis.lambda[i] = std::clamp(position - static_cast<float>(axis.index_f[i]), 0.0F, 1.0F);
   }
-  axis.precision = weight_precision(largest);
-  const double one = 1 << axis.precision;
+  axis.fixed.precision = weight_precision(largest);
+  const double one = 1 << axis.fixed.precision;
   for (size_t i = 0; i < n; ++i) {
-    axis.weight0[i] = static_cast<int16_t>(0.5 + share0[i] * one);
-    axis.weight1[i] = static_cast<int16_t>(0.5 + share1[i] * one);
+    axis.fixed.weight0[i] = static_cast<int16_t>(0.5 + share0[i] * one);
+    axis.fixed.weight1[i] = static_cast<int16_t>(0.5 + share1[i] * one);
   }
+  axis.fixed.widen();
   return axis;
 }
 
 void ResizeWithPad::scale_row(const uint8_t* source, uint8_t* out) const {
-  const int half = 1 << (x_.precision - 1), shift = x_.precision;
-  uint8_t *red = out, *green = red + nw_, *blue = green + nw_;
-  for (int x = 0; x < nw_; ++x) {
-    const auto i = static_cast<size_t>(x);
-    const uint8_t *a = source + 3 * x_.index[i], *b = source + 3 * x_.next[i];
-    const int wa = x_.weight0[i], wb = x_.weight1[i];
-    red[x] = static_cast<uint8_t>((a[0] * wa + b[0] * wb + half) >> shift);
-    green[x] = static_cast<uint8_t>((a[1] * wa + b[1] * wb + half) >> shift);
-    blue[x] = static_cast<uint8_t>((a[2] * wa + b[2] * wb + half) >> shift);
-  }
+  scale_rgb_row(source, sw_, x_.fixed, out, out + nw_, out + ptrdiff_t{2} * nw_);
 }
 
 void ResizeWithPad::scale_row(const uint8_t* source, float* out) const {
@@ -136,18 +128,14 @@ void ResizeWithPad::to_uint8(const Picture& picture, std::span<uint8_t> out) {
   assert(fits(picture.width, picture.height));
   begin(rows_, out);
   const auto scale = [&](int y, uint8_t* row) { scale_row(picture.rgb.data() + ptrdiff_t{3} * y * sw_, row); };
-  const int half = 1 << (y_.precision - 1), shift = y_.precision;
+  const RowTaps& taps = y_.fixed;
   for (int y = 0; y < nh_; ++y) {
     const auto i = static_cast<size_t>(y);
-    const uint8_t* a = scaled_row(rows_, y_.index[i], y_.next[i], scale);
-    const uint8_t* b = scaled_row(rows_, y_.next[i], y_.index[i], scale);
-    const int wa = y_.weight0[i], wb = y_.weight1[i];
+    const uint8_t* a = scaled_row(rows_, taps.index[i], taps.next[i], scale);
+    const uint8_t* b = scaled_row(rows_, taps.next[i], taps.index[i], scale);
     for (int c = 0; c < 3; ++c) {
       uint8_t* target = out.data() + (ptrdiff_t{c} * th_ + top_ + y) * tw_ + left_;
-      const uint8_t *ra = a + c * nw_, *rb = b + c * nw_;
-      for (int x = 0; x < nw_; ++x) {
-        target[x] = static_cast<uint8_t>((ra[x] * wa + rb[x] * wb + half) >> shift);
-      }
+      blend_rows(a + c * nw_, b + c * nw_, taps.weight0[i], taps.weight1[i], taps.precision, nw_, target);
     }
   }
 }

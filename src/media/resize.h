@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "media/picture.h"
+#include "media/scale_row.h"
 
 namespace flexor::media {
 
@@ -29,11 +30,9 @@ class ResizeWithPad {
   int scaled_height() const { return nh_; }
 
  private:
-  /// Two neighbours of each output position of one axis, and their weights.
+  /// Neighbours of each output position of one axis, and their weights.
   struct Axis {
-    std::vector<int> index, next;           ///< [n]: neighbours; equal at the border
-    std::vector<int16_t> weight0, weight1;  ///< [n]: fixed point, scaled by 2^precision
-    int precision = 0;
+    RowTaps fixed;                     ///< in fixed point
     std::vector<int> index_f, next_f;  ///< [n]: the same, found in float32 arithmetic
     std::vector<float> lambda;         ///< [n]: weight of next_f
   };
