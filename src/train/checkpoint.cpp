@@ -1,0 +1,217 @@
+#include "train/checkpoint.h"
+
+#include <filesystem>
+#include <utility>
+#include <vector>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "base/str_cat.h"
+#include "models/weights.h"
+#include "optim/optimizer_state.h"
+#include "tensor/safetensors.h"
+#include "tensor/tensor.h"
+#include "train/lerobot_train_config.h"
+#include "train/policy_setup.h"
+#include "train/python_rng.h"
+
+namespace flexor::train {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr const char* kStateFile = "/flexor_state.safetensors";
+constexpr const char* kMastersFile = "/flexor_masters.safetensors";
+constexpr const char* kParamsFile = "/flexor_params.safetensors";
+constexpr const char* kEmaFile = "/flexor_ema.safetensors";
+
+/// Processor files and tokenizer of a policy folder, if it has any.
+void copy_processor(const std::string& from, const std::string& to) {
+  if (from.empty() || !fs::is_directory(from)) {
+    return;
+  }
+  for (const fs::directory_entry& entry : fs::directory_iterator(from)) {
+    const std::string name = entry.path().filename().string();
+    const bool wanted = name.starts_with("policy_preprocessor") || name.starts_with("policy_postprocessor") || name.starts_with("tokenizer");
+    if (wanted) {
+      fs::copy(entry.path(), fs::path(to) / name, fs::copy_options::recursive | fs::copy_options::overwrite_existing);
+    }
+  }
+}
+
+void write_policy(const CheckpointParts& parts, const std::string& folder) {
+  fs::create_directories(folder);
+  models::save_weights(parts.model, folder + "/model.safetensors");
+  const Json policy = schema::to_json(parts.policy);
+  write_file_atomic(folder + "/config.json", policy.dump(4));
+  write_file_atomic(folder + "/train_config.json", lerobot_train_config(parts.config, policy, parts.lerobot_config).dump(4));
+  if (parts.processor != nullptr) {
+    parts.processor->save(folder);
+  } else {
+    copy_processor(parts.processor_source, folder);
+  }
+}
+
+std::vector<NamedTensor> state_tensors(const CheckpointParts& parts) {
+  const Progress& p = parts.progress;
+  const auto whole = [](int64_t value) { return at::scalar_tensor(value, at::kLong); };
+  const std::vector<double> losses(p.recent_losses.begin(), p.recent_losses.end());
+  return {{"step", whole(p.step)},
+          {"samples", whole(p.samples)},
+          {"seed", whole(parts.config.seed)},
+          {"epoch", whole(parts.position.epoch)},
+          {"start_index", whole(parts.position.start_index)},
+          {"schedule_steps", whole(p.schedule_steps)},
+          {"elapsed_s", at::scalar_tensor(p.elapsed_s, at::kDouble)},
+          {"recent_losses", at::tensor(losses, at::kDouble)}};
+}
+
+void write_training_state(const CheckpointParts& parts, const std::string& folder) {
+  fs::create_directories(folder);
+  const Progress& progress = parts.progress;
+  optim::save_optimizer(parts.optimizer, parts.schedule.lr(progress.step), folder);
+  write_file_atomic(folder + "/scheduler_state.json", optim::scheduler_state(parts.schedule, progress.step).dump(4));
+  write_rng_state(static_cast<uint64_t>(parts.config.seed + progress.step), folder + "/rng_state.safetensors");
+  write_safetensors(folder + kStateFile, state_tensors(parts));
+  std::vector<NamedTensor> masters, trained;
+  for (const optim::Slot& slot : parts.optimizer.slots()) {
+    if (slot.master.defined()) {
+      masters.emplace_back(slot.name, slot.master);
+    }
+    if (slot.param.requires_grad()) {
+      trained.emplace_back(slot.name, slot.param.detach());
+    }
+  }
+  if (!masters.empty()) {
+    write_safetensors(folder + kMastersFile, masters);
+  }
+  if (parts.config.lora.enable) {
+    write_safetensors(folder + kParamsFile, trained);
+  }
+  if (parts.ema != nullptr) {
+    write_safetensors(folder + kEmaFile, parts.ema->averages());
+  }
+  const Json step = Json::object({{"step", progress.step}, {"num_processes", parts.world}, {"batch_size", parts.config.batch_size}});
+  write_file_atomic(folder + "/training_step.json", step.dump(4));
+}
+
+void point_last(const std::string& checkpoints, const std::string& name) {
+  const fs::path temporary = fs::path(checkpoints) / str_cat("last.tmp.", name);
+  std::error_code code;
+  fs::remove(temporary, code);
+  fs::create_directory_symlink(name, temporary, code);
+  if (!code) {
+    fs::rename(temporary, fs::path(checkpoints) / "last", code);
+  }
+  if (code) {
+    throw Error(ErrorKind::kFile, str_cat("the link cannot be made: ", code.message()), checkpoints + "/last");
+  }
+}
+
+/// Tensor of a file for a parameter. @throws Error(kCheckpoint) if its shape differs
+Tensor fitting(const SafetensorsFile& file, const std::string& name, const Tensor& target) {
+  const Tensor stored = file.get(name);
+  if (stored.sizes() != target.sizes()) {
+    throw Error(ErrorKind::kCheckpoint, str_cat("tensor '", name, "' has shape ", str_cat(stored.sizes()), ", the model expects ",
+                                                str_cat(target.sizes())),
+                file.path());
+  }
+  return stored;
+}
+
+void load_masters(optim::AdamW& optimizer, const std::string& path) {
+  const SafetensorsFile file = SafetensorsFile::open(path);
+  for (optim::Slot& slot : optimizer.slots()) {
+    if (slot.master.defined()) {
+      slot.master.copy_(fitting(file, slot.name, slot.master));
+    }
+  }
+}
+
+void load_params(optim::AdamW& optimizer, const std::string& path) {
+  const SafetensorsFile file = SafetensorsFile::open(path);
+  for (optim::Slot& slot : optimizer.slots()) {
+    if (slot.param.requires_grad()) {
+      slot.param.detach().copy_(fitting(file, slot.name, slot.param));
+    }
+  }
+}
+
+/// Counters of a checkpoint that LeRobot wrote.
+Progress lerobot_progress(const CheckpointRef& checkpoint) {
+  const Json json = Json::read_file(checkpoint.training_state() + "/training_step.json");
+  Progress progress;
+  progress.step = json.at("step").as_int();
+  const Json* world = json.find("num_processes") != nullptr ? json.find("num_processes") : json.find("dp_world_size");
+  const Json* batch = json.find("batch_size");
+  const Json* accumulation = json.find("grad_accum_steps");
+  progress.samples = progress.step * (world != nullptr ? world->as_int() : 1) * (batch != nullptr ? batch->as_int() : 1) *
+                     (accumulation != nullptr ? accumulation->as_int() : 1);
+  return progress;
+}
+
+Progress read_progress(const CheckpointRef& checkpoint) {
+  const std::string path = checkpoint.training_state() + kStateFile;
+  if (!fs::exists(path)) {
+    return lerobot_progress(checkpoint);
+  }
+  const SafetensorsFile file = SafetensorsFile::open(path);
+  const auto whole = [&](const char* name) { return file.get(name).item<int64_t>(); };
+  Progress progress{.step = whole("step"),
+                    .samples = whole("samples"),
+                    .elapsed_s = file.get("elapsed_s").item<double>(),
+                    .schedule_steps = whole("schedule_steps"),
+                    .recent_losses = {}};
+  const Tensor losses = file.get("recent_losses");
+  for (int64_t i = 0; i < losses.numel(); ++i) {
+    progress.recent_losses.push_back(losses[i].item<double>());
+  }
+  return progress;
+}
+
+}  // namespace
+
+std::string save_checkpoint(const CheckpointParts& parts) {
+  const std::string checkpoints = parts.config.output_dir + "/checkpoints";
+  const std::string name = checkpoint_name(parts.progress.step, parts.config.steps);
+  const at::NoGradGuard no_graph;
+  try {
+    StagedFolder staged(checkpoints + "/" + name);
+    write_policy(parts, staged.path() + "/pretrained_model");
+    if (parts.ema != nullptr) {
+      const SwappedParams averaged(parts.model, parts.ema->averages());
+      write_policy(parts, staged.path() + "/pretrained_model_ema");
+    }
+    write_training_state(parts, staged.path() + "/training_state");
+    staged.commit();
+  } catch (const fs::filesystem_error& error) {
+    throw Error(ErrorKind::kFile, error.code().message(), error.path1().string(), "free disk space, then continue with resume=true");
+  }
+  point_last(checkpoints, name);
+  return checkpoints + "/" + name;
+}
+
+Progress load_checkpoint(const CheckpointRef& checkpoint, models::PolicyModel& model, optim::AdamW& optimizer,
+                         optim::Ema* ema, bool is_lora) {
+  const at::NoGradGuard no_graph;
+  const std::string folder = checkpoint.training_state();
+  if (is_lora) {
+    load_params(optimizer, folder + kParamsFile);
+  }
+  optim::load_optimizer(optimizer, folder);
+  if (fs::exists(folder + kMastersFile)) {
+    load_masters(optimizer, folder + kMastersFile);
+  } else {
+    sharpen_masters(optimizer, checkpoint.pretrained(), model.config().is_pi05());
+  }
+  if (ema != nullptr) {
+    const SafetensorsFile file = SafetensorsFile::open(folder + kEmaFile);
+    for (auto& [name, average] : ema->averages()) {
+      average.copy_(fitting(file, name, average));
+    }
+  }
+  return read_progress(checkpoint);
+}
+
+}  // namespace flexor::train

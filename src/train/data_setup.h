@@ -1,0 +1,47 @@
+#pragma once
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "data/mixture.h"
+#include "data/processor.h"
+#include "data/tokenizer.h"
+#include "schema/norm_stats.h"
+#include "schema/policy_config.h"
+#include "train/train_config.h"
+
+namespace flexor::train {
+
+/// The datasets of a run, checked, and split into what is trained on and what is held out.
+struct TrainingData {
+  std::shared_ptr<const data::Mixture> all;       ///< every selected episode, for statistics and prompts
+  std::shared_ptr<const data::Mixture> train;
+  std::shared_ptr<const data::Mixture> held_out;  ///< null without dataset.eval_split
+};
+
+/// Opens and checks dataset.root or dataset.mix; warnings are logged.
+/// @throws Error(kFile), Error(kData) for what a run cannot use
+TrainingData open_training_data(const TrainConfig& config);
+
+/// The policy's features for these data: state and action (and, from scratch, the cameras) are the dataset's. With
+/// policy.fit_to_data also max_state_dim and max_action_dim. @throws Error(kData), Error(kConfig) if they do not fit
+schema::PolicyConfig policy_for_data(const TrainConfig& config, const data::Mixture& data);
+
+/// Statistics for fine-tuning or training from scratch: policy.norm_stats, else those that the datasets store; what the
+/// policy's normalisation needs and they lack for state and action is computed from all frames, with a log line.
+struct TrainingStats {
+  schema::NormStats stats;
+  bool computed = false;  ///< anything was; belongs into the run's folder as stats.json
+};
+TrainingStats training_stats(const TrainConfig& config, const schema::PolicyConfig& policy, const data::Mixture& data);
+
+/// policy.tokenizer_path, else the tokenizer beside policy.path or in `folder`. @throws Error(kFile) if there is none
+data::Tokenizer open_training_tokenizer(const TrainConfig& config, const std::string& folder = {});
+
+/// Tokens (bos included) of the longest prompt that the data can give.
+int64_t longest_prompt(const data::Processor& processor, const data::Mixture& data);
+
+/// @throws Error(kData) naming policy.tokenizer_max_length if a prompt of these data would be cut
+void check_prompts(const data::Processor& processor, const data::Mixture& data);
+
+}  // namespace flexor::train

@@ -1,0 +1,148 @@
+#include "train/policy_setup.h"
+
+#include <filesystem>
+#include <map>
+#include <optional>
+
+#include "base/error.h"
+#include "base/log.h"
+#include "base/str_cat.h"
+#include "base/text.h"
+#include "models/init.h"
+#include "models/key_map.h"
+#include "models/lora.h"
+#include "models/trainable.h"
+#include "models/vlm_init.h"
+#include "models/weights.h"
+#include "nn/named_params.h"
+#include "tensor/rng.h"
+#include "tensor/safetensors.h"
+#include "tensor/tensor.h"
+#include "train/noise.h"
+
+namespace flexor::train {
+
+namespace {
+
+models::ComputeOptions compute_options(const TrainConfig& config, const schema::PolicyConfig& policy) {
+  return {.exact_savings = true,
+          .fused_attention = config.attention.impl == "fused",
+          .reference_rope = config.policy.rope_frequencies == "reference",
+          .autocast = policy.dtype == "bfloat16_autocast",
+          .gradient_checkpointing = policy.gradient_checkpointing};
+}
+
+void report(const models::LoadReport& load, const std::string& path) {
+  log_info("weights loaded", {{"path", path},
+                              {"tensors", load.loaded},
+                              {"missing", load.missing.size()},
+                              {"unused", load.unused.size()},
+                              {"renamed", load.remapped.size()}});
+  if (!load.missing.empty()) {
+    log_warn("parameters that the checkpoint lacks keep their random start", {{"names", join_text(load.missing, ",")}});
+  }
+  if (!load.unused.empty()) {
+    log_warn("tensors of the checkpoint that the policy has no place for", {{"names", join_text(load.unused, ",")}});
+  }
+}
+
+void initialise(models::PolicyModel& model, const TrainConfig& config) {
+  at::Generator generator = make_generator(
+      stream_seed(static_cast<uint64_t>(config.seed), static_cast<uint64_t>(Stream::kInit)));
+  models::init_weights(model, generator);
+}
+
+/// Weights before the first step of the run.
+void start_weights(models::PolicyModel& model, const TrainConfig& config) {
+  if (config.policy.path.empty() || config.policy.allow_partial) {
+    initialise(model, config);
+  }
+  if (!config.policy.path.empty()) {
+    report(models::load_weights(model, config.policy.path, {.allow_partial = config.policy.allow_partial}), config.policy.path);
+  } else if (!config.policy.vlm_path.empty()) {
+    report(models::load_vlm(model, config.policy.vlm_path), config.policy.vlm_path);
+  }
+}
+
+void attach_lora(models::PolicyModel& model, const TrainConfig& config) {
+  at::Generator generator = make_generator(
+      stream_seed(static_cast<uint64_t>(config.seed), static_cast<uint64_t>(Stream::kLora)));
+  const auto layers = models::add_lora(model,
+                                       {.style = config.lora.style,
+                                        .r = config.lora.r,
+                                        .alpha = config.lora.alpha,
+                                        .targets = config.lora.targets},
+                                       generator);
+  log_info("low-rank adapters added", {{"layers", layers.size()}, {"style", config.lora.style}});
+}
+
+std::optional<SafetensorsFile> open_weights(const std::string& path) {
+  namespace fs = std::filesystem;
+  for (const std::string& file : {path, path + "/model.safetensors", path + "/model.safetensors.index.json"}) {
+    if (fs::is_regular_file(file)) {
+      return SafetensorsFile::open(file);
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::unique_ptr<models::PolicyModel> build_model(const RunPlan& plan, const schema::PolicyConfig& policy) {
+  schema::PolicyConfig stored = policy;
+  stored.dtype = policy.dtype == "bfloat16_autocast" ? "float32" : policy.dtype;
+  auto model = models::make_policy(stored, compute_options(plan.config, policy));
+  if (plan.checkpoint && !plan.config.lora.enable) {
+    report(models::load_weights(*model, plan.checkpoint->pretrained()), plan.checkpoint->pretrained());
+  } else {
+    start_weights(*model, plan.config);
+  }
+  models::set_trainable(*model);
+  if (plan.config.lora.enable) {
+    attach_lora(*model, plan.config);
+  }
+  return model;
+}
+
+void sharpen_masters(optim::AdamW& optimizer, const std::string& weights_path, bool is_pi05) {
+  const at::NoGradGuard no_graph;
+  const std::optional<SafetensorsFile> file = open_weights(weights_path);
+  if (!file) {
+    return;
+  }
+  std::map<std::string, std::string> key_of;
+  for (const SafetensorsFile::Entry& entry : file->entries()) {
+    const models::MappedKey mapped = models::map_policy_key(entry.name, is_pi05);
+    if (!mapped.skipped && entry.dtype == at::kFloat) {
+      key_of[mapped.name] = entry.name;
+    }
+  }
+  for (optim::Slot& slot : optimizer.slots()) {
+    const auto found = key_of.find(slot.name);
+    if (slot.master.defined() && found != key_of.end()) {
+      slot.master.copy_(file->get(found->second));
+    }
+  }
+}
+
+SwappedParams::SwappedParams(models::PolicyModel& model, const std::vector<std::pair<std::string, Tensor>>& replacement)
+    : model_(model) {
+  std::map<std::string, Tensor> by_name(replacement.begin(), replacement.end());
+  nn::for_each_param(model_, [&](const std::string& name, Tensor& parameter) {
+    if (const auto found = by_name.find(name); found != by_name.end()) {
+      originals_.emplace_back(name, parameter);
+      parameter = found->second.to(parameter.scalar_type());
+    }
+  });
+}
+
+SwappedParams::~SwappedParams() {
+  size_t next = 0;
+  nn::for_each_param(model_, [&](const std::string& name, Tensor& parameter) {
+    if (next < originals_.size() && originals_[next].first == name) {
+      parameter = originals_[next++].second;
+    }
+  });
+}
+
+}  // namespace flexor::train

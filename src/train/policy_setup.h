@@ -1,0 +1,36 @@
+#pragma once
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "models/policy_model.h"
+#include "optim/adamw.h"
+#include "train/run_folder.h"
+
+namespace flexor::train {
+
+/// The model of a run with its weights, ready to be trained: from the checkpoint that is resumed, else policy.path, else
+/// random with policy.vlm_path. With LoRA the base is never read from a checkpoint of the run, whose weights are merged;
+/// the trained tensors are (see restore_params).
+/// @throws Error(kFile), Error(kCheckpoint)
+std::unique_ptr<models::PolicyModel> build_model(const RunPlan& plan, const schema::PolicyConfig& policy);
+
+/// Makes the masters of bfloat16 parameters as exact as the file that the weights came from: float32 tensors in it have
+/// not lost anything there.
+void sharpen_masters(optim::AdamW& optimizer, const std::string& weights_path, bool is_pi05);
+
+/// Puts tensors in the place of parameters while it lives: for saving averaged weights.
+class SwappedParams {
+ public:
+  SwappedParams(models::PolicyModel& model, const std::vector<std::pair<std::string, at::Tensor>>& replacement);
+  ~SwappedParams();
+  SwappedParams(const SwappedParams&) = delete;
+  SwappedParams& operator=(const SwappedParams&) = delete;
+
+ private:
+  models::PolicyModel& model_;
+  std::vector<std::pair<std::string, at::Tensor>> originals_;
+};
+
+}  // namespace flexor::train

@@ -1,0 +1,46 @@
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "config/load.h"
+#include "train/train_config.h"
+
+namespace flexor::train {
+
+/// A checkpoint of a run: `folder`/{pretrained_model,training_state}.
+struct CheckpointRef {
+  std::string folder;
+  int64_t step = 0;
+  std::string pretrained() const { return folder + "/pretrained_model"; }
+  std::string training_state() const { return folder + "/training_state"; }
+};
+
+/// The newest complete checkpoint below run_dir/checkpoints, by its step.
+std::optional<CheckpointRef> newest_checkpoint(const std::string& run_dir);
+
+/// "000100": the step, with as many digits as the last step has, at least six.
+std::string checkpoint_name(int64_t step, int64_t total_steps);
+
+/// What a run does and from where.
+struct RunPlan {
+  TrainConfig config;  ///< resolved; output_dir is the folder of the run
+  std::optional<CheckpointRef> checkpoint;
+  bool is_resumed = false;    ///< also when there is no checkpoint yet
+  bool from_lerobot = false;  ///< the checkpoint is of a run that LeRobot wrote
+  int64_t schedule_steps = 0; ///< length of the run that the schedule is made for
+};
+
+/// Reads the configuration and applies the rules of output_dir and resume. Nothing is written.
+/// - a new run: output_dir must be missing or empty
+/// - resume=true, auto: output_dir goes on, if it has a config.yaml; the configuration must agree with it
+/// - resume=DIR: the configuration is DIR's config.yaml (or, in a run of LeRobot, its train_config.json), and only what
+///   may change is taken from `sources`
+/// steps, log_freq, save_freq, eval_freq, num_workers, prefetch, threads, device and parallel.* may change.
+/// @throws Error(kConfig) naming every key that changed with both values; Error(kFile) if DIR is no run
+RunPlan plan_run(const config::Sources& sources, int64_t world);
+
+/// Makes the folder and writes config.yaml. @throws Error(kFile) if it is not writable
+void start_run_folder(const RunPlan& plan);
+
+}  // namespace flexor::train

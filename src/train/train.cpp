@@ -1,0 +1,192 @@
+#include "train/train.h"
+
+#include <ATen/Context.h>
+#include <ATen/Parallel.h>
+
+#include <filesystem>
+#include <iostream>
+#include <optional>
+#include <utility>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "base/interrupt.h"
+#include "base/log.h"
+#include "base/str_cat.h"
+#include "nn/named_params.h"
+#include "tensor/tensor.h"
+#include "train/checkpoint.h"
+#include "train/data_setup.h"
+#include "train/policy_setup.h"
+#include "train/run_folder.h"
+#include "train/trainer.h"
+
+namespace flexor::train {
+
+namespace {
+
+/// Data, processor and policy of a run, before there is a model.
+struct Inputs {
+  std::optional<TrainingData> data;
+  std::shared_ptr<const data::Processor> processor;
+  std::string processor_source;
+  schema::PolicyConfig policy;
+  std::optional<schema::NormStats> computed_stats;
+};
+
+std::string pretrained_source(const RunPlan& plan) {
+  return plan.checkpoint ? plan.checkpoint->pretrained() : plan.config.policy.path;
+}
+
+/// The policy of the checkpoint; its dtype is the run's, since config.json cannot say bfloat16_autocast.
+schema::PolicyConfig resumed_policy(const RunPlan& plan) {
+  schema::PolicyConfig policy = read_policy_config(plan.checkpoint->pretrained(), "");
+  policy.dtype = plan.config.policy.config.dtype;
+  policy.gradient_checkpointing = plan.config.policy.config.gradient_checkpointing;
+  return policy;
+}
+
+void check_tokenizer(const data::Tokenizer& tokenizer, const schema::PolicyConfig& policy) {
+  data::check_vocabulary(tokenizer, policy.sizes().vocab_size);
+}
+
+/// A processor made of the dataset's statistics; with fit_to_data the prompt length and the vocabulary are set first.
+std::shared_ptr<const data::Processor> new_processor(const RunPlan& plan, Inputs& inputs) {
+  TrainingStats stats = training_stats(plan.config, inputs.policy, *inputs.data->all);
+  if (stats.computed) {
+    inputs.computed_stats = stats.stats;
+  }
+  const data::Tokenizer tokenizer = open_training_tokenizer(plan.config);
+  const auto make = [&] {
+    return std::make_shared<const data::Processor>(
+        data::make_processor_config(inputs.policy, stats.stats, plan.config.rename_map), tokenizer);
+  };
+  auto processor = make();
+  if (plan.config.policy.fit_to_data) {
+    constexpr int64_t kMultiple = 8;
+    const int64_t longest = longest_prompt(*processor, *inputs.data->all);
+    inputs.policy.tokenizer_max_length = (longest + kMultiple - 1) / kMultiple * kMultiple;
+    schema::Architecture sizes = inputs.policy.sizes();
+    sizes.vocab_size = tokenizer.vocab_size();
+    inputs.policy.architecture = sizes;
+    processor = make();
+    log_info("policy fitted to the data", {{"max_state_dim", inputs.policy.max_state_dim},
+                                           {"max_action_dim", inputs.policy.max_action_dim},
+                                           {"tokenizer_max_length", inputs.policy.tokenizer_max_length},
+                                           {"vocab_size", sizes.vocab_size}});
+  }
+  return processor;
+}
+
+Inputs prepare(const RunPlan& plan) {
+  Inputs inputs;
+  inputs.policy = plan.checkpoint ? resumed_policy(plan) : plan.config.policy.config;
+  inputs.processor_source = pretrained_source(plan);
+  if (!plan.config.batch_file.empty()) {
+    return inputs;
+  }
+  inputs.data = open_training_data(plan.config);
+  if (plan.checkpoint) {
+    inputs.processor = std::make_shared<const data::Processor>(
+        data::read_processor(plan.checkpoint->pretrained(), inputs.policy),
+        open_training_tokenizer(plan.config, plan.checkpoint->pretrained()));
+  } else {
+    inputs.policy = policy_for_data(plan.config, *inputs.data->all);
+    inputs.processor = new_processor(plan, inputs);
+  }
+  check_tokenizer(inputs.processor->tokenizer(), inputs.policy);
+  check_prompts(*inputs.processor, *inputs.data->all);
+  return inputs;
+}
+
+void store_stats(const RunPlan& plan, const Inputs& inputs) {
+  if (inputs.computed_stats) {
+    const std::string path = plan.config.output_dir + "/stats.json";
+    write_file_atomic(path, schema::to_json(*inputs.computed_stats).dump(4));
+    log_info("statistics stored", {{"file", path}});
+  }
+}
+
+std::unique_ptr<optim::AdamW> make_optimizer(const RunPlan& plan, models::PolicyModel& model) {
+  auto optimizer = std::make_unique<optim::AdamW>(nn::named_params(model), plan.config.optimizer);
+  if (!plan.checkpoint && !plan.config.policy.path.empty()) {
+    sharpen_masters(*optimizer, plan.config.policy.path, model.config().is_pi05());
+  }
+  return optimizer;
+}
+
+/// Counters to start from; fills optimizer and averages when a checkpoint is resumed.
+Progress start_progress(const RunPlan& plan, TrainerParts& parts) {
+  Progress progress;
+  if (plan.checkpoint) {
+    progress = load_checkpoint(*plan.checkpoint, *parts.model, *parts.optimizer, parts.ema.get(), plan.config.lora.enable);
+    log_info("resumed", {{"checkpoint", plan.checkpoint->folder}, {"step", progress.step}});
+  } else if (plan.is_resumed) {
+    log_info("no complete checkpoint yet, starting at step 0", {{"output_dir", plan.config.output_dir}});
+  }
+  progress.schedule_steps = std::max(progress.schedule_steps, plan.schedule_steps);
+  return progress;
+}
+
+Json earlier_train_config(const RunPlan& plan) {
+  const std::string path = plan.checkpoint ? plan.checkpoint->pretrained() + "/train_config.json" : std::string();
+  return !path.empty() && std::filesystem::exists(path) ? Json::read_file(path) : Json();
+}
+
+TrainerParts build(const RunPlan& plan, Inputs inputs, std::unique_ptr<ParallelContext> parallel) {
+  TrainerParts parts;
+  parts.config = plan.config;
+  parts.policy = inputs.policy;
+  parts.parallel = std::move(parallel);
+  parts.processor = inputs.processor;
+  parts.processor_source = inputs.processor_source;
+  parts.lerobot_config = earlier_train_config(plan);
+  parts.model = build_model(plan, inputs.policy);
+  parts.optimizer = make_optimizer(plan, *parts.model);
+  if (plan.config.ema.enable) {
+    parts.ema = std::make_unique<optim::Ema>(plan.config.ema, parts.optimizer->slots());
+  }
+  parts.progress = start_progress(plan, parts);
+  const int64_t world = parts.parallel->world(), micro_steps = accumulation(plan.config, world);
+  const int64_t first_batch = parts.progress.step * micro_steps;
+  if (inputs.data) {
+    parts.source = dataset_source(plan.config, inputs.policy, *inputs.data, inputs.processor, parts.parallel->rank(), world, first_batch);
+    if (inputs.data->held_out && plan.config.eval_freq > 0) {
+      parts.validator = std::make_unique<Validator>(plan.config, inputs.policy, inputs.data->held_out, inputs.processor);
+    }
+  } else {
+    parts.source = file_source(plan.config, micro_steps, first_batch);
+  }
+  log_info("model ready", {{"policy", inputs.policy.type},
+                           {"parameters", nn::count_params(*parts.model)},
+                           {"dtype", inputs.policy.dtype},
+                           {"accumulation", micro_steps}});
+  return parts;
+}
+
+}  // namespace
+
+RunResult run(const config::Sources& sources) {
+  install_interrupt_handlers();
+  const RunPlan plan = plan_run(sources, launched_world());
+  if (plan.config.threads > 0) {
+    at::set_num_threads(static_cast<int>(plan.config.threads));
+  }
+  at::globalContext().setDeterministicAlgorithms(plan.config.deterministic, /*warn_only=*/false);
+  Inputs inputs = prepare(plan);
+  start_run_folder(plan);
+  store_stats(plan, inputs);
+  auto parallel = single_process();
+  const int64_t world = parallel->world();
+  Trainer trainer(build(plan, std::move(inputs), std::move(parallel)));
+  const Closing closing = trainer.run();
+  write_closing(closing, plan.config, world);
+  print_closing(std::cout, closing);
+  return {.output_dir = plan.config.output_dir,
+          .checkpoint = trainer.last_checkpoint() + "/pretrained_model",
+          .steps = trainer.progress().step,
+          .final_loss = closing.final_loss,
+          .samples_per_s = closing.samples_per_s};
+}
+
+}  // namespace flexor::train

@@ -1,0 +1,58 @@
+#include "train/validation.h"
+
+#include <algorithm>
+#include <span>
+#include <utility>
+
+#include "base/clock.h"
+#include "base/interrupt.h"
+#include "tensor/tensor.h"
+#include "train/noise.h"
+
+namespace flexor::train {
+
+namespace {
+
+data::BatchFormat format_of(const TrainConfig& config, const schema::PolicyConfig& policy) {
+  return {.float_pictures = config.dataset.resize == "float",
+          .height = policy.image_resolution[0],
+          .width = policy.image_resolution[1],
+          .action_horizon = policy.chunk_size};
+}
+
+}  // namespace
+
+std::vector<int64_t> evenly_spaced(int64_t total, int64_t count) {
+  const int64_t n = count == 0 ? total : std::min(count, total);
+  std::vector<int64_t> positions(static_cast<size_t>(n));
+  for (int64_t i = 0; i < n; ++i) {
+    positions[static_cast<size_t>(i)] = i * total / n;
+  }
+  return positions;
+}
+
+Validator::Validator(const TrainConfig& config, const schema::PolicyConfig& policy,
+                     std::shared_ptr<const data::Mixture> held_out, std::shared_ptr<const data::Processor> processor)
+    : processor_(std::move(processor)), reader_(held_out, format_of(config, policy)),
+      positions_(evenly_spaced(held_out->num_frames(), config.max_eval_samples)), batch_size_(config.batch_size),
+      seed_(static_cast<uint64_t>(config.seed)) {}
+
+Validator::Result Validator::evaluate(models::PolicyModel& model) {
+  const at::NoGradGuard no_graph;
+  const double start = wall_seconds();
+  Result result;
+  double sum = 0;
+  for (size_t first = 0; first < positions_.size(); first += static_cast<size_t>(batch_size_)) {
+    check_interrupt();
+    const size_t count = std::min(positions_.size() - first, static_cast<size_t>(batch_size_));
+    const schema::Batch batch = processor_->preprocess(reader_.read(std::span(positions_).subspan(first, count)));
+    const FlowDraw draw = draw_flow(model.config(), seed_, Stream::kValidation, static_cast<int64_t>(first), batch.size());
+    sum += model.loss(batch, draw.noise, draw.time).per_sample.to(at::kDouble).sum().item<double>();
+    result.samples += batch.size();
+  }
+  result.loss = sum / static_cast<double>(std::max<int64_t>(1, result.samples));
+  result.seconds = wall_seconds() - start;
+  return result;
+}
+
+}  // namespace flexor::train

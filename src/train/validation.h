@@ -1,0 +1,40 @@
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "data/batch_reader.h"
+#include "data/mixture.h"
+#include "data/processor.h"
+#include "models/policy_model.h"
+#include "train/train_config.h"
+
+namespace flexor::train {
+
+/// The flow-matching loss on held-out episodes. Frames are evenly spaced, noise and times belong to the frames and depend
+/// on the seed and the batch size only, so that losses of different steps and runs compare.
+class Validator {
+ public:
+  Validator(const TrainConfig& config, const schema::PolicyConfig& policy, std::shared_ptr<const data::Mixture> held_out,
+            std::shared_ptr<const data::Processor> processor);
+
+  struct Result {
+    double loss = 0;
+    int64_t samples = 0;
+    double seconds = 0;
+  };
+  /// Mean over the samples. Builds no graph. @throws Error(kInterrupted), Error(kTerminated) between batches
+  Result evaluate(models::PolicyModel& model);
+
+ private:
+  std::shared_ptr<const data::Processor> processor_;
+  data::BatchReader reader_;
+  std::vector<int64_t> positions_;
+  int64_t batch_size_;
+  uint64_t seed_;
+};
+
+/// `count` positions of 0..total-1, evenly spaced; all for count 0 or above total.
+std::vector<int64_t> evenly_spaced(int64_t total, int64_t count);
+
+}  // namespace flexor::train
