@@ -1,8 +1,6 @@
 // Text of JSON values: the one file that sees nlohmann's parser and string escaping.
 #include <algorithm>
-#include <array>
-#include <charconv>
-#include <cmath>
+#include <cctype>
 #include <limits>
 #include <unordered_map>
 
@@ -10,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "base/float_text.h"
 #include "base/json.h"
 #include "base/str_cat.h"
 
@@ -173,49 +172,6 @@ class Builder : public nlohmann::json_sax<Library> {
   std::vector<Level> open_;
 };
 
-/// As Python writes a float: repr().
-void append_float(std::string& out, double value) {
-  if (std::isnan(value)) {
-    out += "NaN";
-    return;
-  }
-  if (std::isinf(value)) {
-    out += value < 0 ? "-Infinity" : "Infinity";
-    return;
-  }
-  std::array<char, 32> buffer;
-  const auto end = std::to_chars(buffer.begin(), buffer.end(), std::abs(value), std::chars_format::scientific).ptr;
-  const std::string_view text(buffer.data(), static_cast<size_t>(end - buffer.data()));
-  const size_t mark = text.find('e');
-  int exponent = 0;
-  const std::string_view power = text.substr(mark + (text[mark + 1] == '+' ? 2 : 1));
-  std::from_chars(power.data(), power.data() + power.size(), exponent);
-  std::string digits(1, text[0]);
-  if (mark > 2) {
-    digits += text.substr(2, mark - 2);
-  }
-  if (std::signbit(value)) {
-    out += '-';
-  }
-  const int count = static_cast<int>(digits.size());
-  if (exponent < -4 || exponent > 15) {
-    out += digits[0];
-    if (count > 1) {
-      out += '.' + digits.substr(1);
-    }
-    const std::string size = std::to_string(std::abs(exponent));
-    out += exponent < 0 ? "e-" : "e+";
-    out += size.size() < 2 ? "0" + size : size;
-  } else if (exponent < 0) {
-    out += "0." + std::string(static_cast<size_t>(-exponent - 1), '0') + digits;
-  } else if (count <= exponent + 1) {
-    out += digits + std::string(static_cast<size_t>(exponent + 1 - count), '0') + ".0";
-  } else {
-    const auto point = static_cast<size_t>(exponent + 1);
-    out += digits.substr(0, point) + '.' + digits.substr(point);
-  }
-}
-
 void append_string(std::string& out, const std::string& text) {
   const bool plain =
       std::all_of(text.begin(), text.end(), [](char c) { return c >= 0x20 && c < 0x7F && c != '"' && c != '\\'; });
@@ -242,7 +198,7 @@ void append_value(std::string& out, const Json& value, int indent, int level) {
   } else if (value.is_int()) {
     out += std::to_string(value.as_int());
   } else if (value.is_number()) {
-    append_float(out, value.as_double());
+    out += float_text(value.as_double());
   } else if (value.is_string()) {
     append_string(out, value.as_string());
   } else if (value.size() == 0) {

@@ -1,7 +1,6 @@
 #pragma once
 #include <string>
 
-#include "report/html_page.h"
 #include "report/run_files.h"
 
 namespace flexor::report {
@@ -13,8 +12,5 @@ std::string run_page(const RunFiles& run);
 /// Reads a run's folder and writes the page. @param out_html  file; "" = RUN_DIR/report.html
 /// @return the file's path. @throws Error(kFile, kData) as read_run
 std::string write_run_report(const std::string& run_dir, const std::string& out_html = "");
-
-/// Plots of an evaluation (the object of eval.json): error per joint, per horizon step, the two baselines.
-void add_evaluation(HtmlPage& page, const Json& evaluation);
 
 }  // namespace flexor::report
