@@ -6,6 +6,7 @@
 #include <thread>
 #include <utility>
 
+#include "base/interrupt.h"
 #include "base/progress.h"
 #include "base/str_cat.h"
 #include "base/thread_pool.h"
@@ -71,6 +72,7 @@ class Loader {
     Progress progress("reading tables", static_cast<int64_t>(files.size()), "files");
     ThreadPool pool(std::min(threads, std::max(static_cast<int>(files.size()), 1)));
     pool.parallel_for(static_cast<int64_t>(files.size()), [&](int64_t i) {
+      check_interrupt();
       const auto& [file, episode] = files[static_cast<size_t>(i)];
       loaded[static_cast<size_t>(i)] = info_.major == 3 ? read_data_file(info_, file, wanted_, numbers_)
                                                         : read_data_file(info_, file, wanted_, episode);

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/interrupt.h"
 #include "base/progress.h"
 #include "base/str_cat.h"
 #include "base/text.h"
@@ -204,6 +205,7 @@ void check_videos(const Dataset& dataset, std::vector<Finding>& findings) {
   Progress progress("checking videos", static_cast<int64_t>(files.size()), "files");
   ThreadPool pool(std::clamp(static_cast<int>(std::thread::hardware_concurrency()), 1, kMaxThreads));
   pool.parallel_for(static_cast<int64_t>(files.size()), [&](int64_t i) {
+    check_interrupt();
     const auto& [path, need] = *files[static_cast<size_t>(i)];
     found[static_cast<size_t>(i)] = VideoCheck(dataset, path, need).run();
     progress.advance();

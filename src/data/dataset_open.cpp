@@ -125,10 +125,10 @@ class DatasetBuilder {
     rename_features(store_->info, options_.rename_map);
     store_->tasks = read_tasks(store_->info, store_->findings);
     records_ = read_episode_records(store_->info, store_->findings);
-    check_totals(store_->info, records_, static_cast<int64_t>(store_->tasks.size()), store_->findings);
     store_->total_episodes = static_cast<int64_t>(records_.size());
     selected_ = select_records(records_, options_);
     find_cameras();
+    check_totals(store_->info, records_, static_cast<int64_t>(store_->tasks.size()), count_videos(), store_->findings);
     load();
     find_start_times();
     read_stats();
@@ -189,6 +189,13 @@ class DatasetBuilder {
         throw_missing(feature, missing);
       }
     }
+  }
+
+  /// Video files of the whole dataset; unknown when only some episodes were looked at.
+  std::optional<int64_t> count_videos() const {
+    const auto is_there = [](const auto& file) { return file.second; };
+    return options_.episodes ? std::nullopt
+                             : std::optional<int64_t>(std::count_if(exists_.begin(), exists_.end(), is_there));
   }
 
   [[noreturn]] void throw_missing(const FeatureInfo& feature, int64_t missing) {

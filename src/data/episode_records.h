@@ -30,8 +30,9 @@ struct EpisodeRecord {
 /// @throws Error(kFile), Error(kData)
 std::vector<EpisodeRecord> read_episode_records(const DatasetInfo& info, std::vector<Finding>& findings);
 
-/// Compares the totals and splits of info.json with the records: findings are warnings.
+/// Compares the totals and splits of info.json with what there is: findings are warnings.
+/// @param num_videos  video files that exist, if that was counted
 void check_totals(const DatasetInfo& info, const std::vector<EpisodeRecord>& records, int64_t num_tasks,
-                  std::vector<Finding>& findings);
+                  std::optional<int64_t> num_videos, std::vector<Finding>& findings);
 
 }  // namespace flexor::data

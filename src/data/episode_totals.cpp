@@ -64,12 +64,11 @@ class Totals {
 }  // namespace
 
 void check_totals(const DatasetInfo& info, const std::vector<EpisodeRecord>& records, int64_t num_tasks,
-                  std::vector<Finding>& findings) {
-  int64_t frames = 0, videos = 0;
+                  std::optional<int64_t> num_videos, std::vector<Finding>& findings) {
+  int64_t frames = 0;
   std::set<int64_t> chunks;
   for (const EpisodeRecord& record : records) {
     frames += record.length;
-    videos += static_cast<int64_t>(record.videos.size());
     chunks.insert(record.episode_index / info.chunks_size);
   }
   Totals totals(info, findings);
@@ -77,7 +76,9 @@ void check_totals(const DatasetInfo& info, const std::vector<EpisodeRecord>& rec
   totals.compare("total_frames", frames);
   totals.compare("total_tasks", num_tasks);
   if (info.major == 2) {
-    totals.compare("total_videos", videos);
+    if (num_videos) {
+      totals.compare("total_videos", *num_videos);
+    }
     totals.compare("total_chunks", static_cast<int64_t>(chunks.size()));
   }
   totals.check_splits(static_cast<int64_t>(records.size()));

@@ -109,7 +109,15 @@ schema::NormStats Mixture::stats() const {
       feature.values.try_emplace("count", 1, static_cast<double>(part.dataset.num_frames()));
     }
   }
-  return aggregate_stats(stats);
+  schema::NormStats merged = aggregate_stats(stats);
+  std::erase_if(merged, [&](const auto& entry) {
+    return std::any_of(stats.begin(), stats.end(),
+                       [&](const schema::NormStats& part) { return !part.contains(entry.first); });
+  });
+  for (auto& [name, feature] : merged) {
+    std::erase_if(feature.values, [](const auto& stat) { return stat.first.starts_with("q"); });
+  }
+  return merged;
 }
 
 }  // namespace flexor::data

@@ -42,7 +42,8 @@ class Mixture {
   /// Index into dataset(part).cameras() of the camera with this name (the parts may list them in another order).
   int64_t camera_index(int64_t part, int64_t camera) const { return cameras_[part][camera]; }
 
-  /// Stored statistics: of one part as they are, of several aggregated with their frame counts (see complete_stats).
+  /// Stored statistics: of one part as they are. Of several: the features that all of them store, aggregated with their
+  /// frame counts, without quantiles, which cannot be merged (compute_stats gives those of all frames).
   schema::NormStats stats() const;
 
  private:

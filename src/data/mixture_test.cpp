@@ -5,8 +5,6 @@
 #include <gtest/gtest.h>
 
 #include "base/error.h"
-#include "data/dataset_stats.h"
-#include "data/stats_completion.h"
 #include "testing/golden.h"
 
 namespace flexor::data {
@@ -65,32 +63,30 @@ TEST(Mixture, RefusesDatasetsThatDoNotFit) {
   EXPECT_THAT(message_of({}), HasSubstr("no dataset"));
 }
 
-TEST(StatsCompletion, ComputesOnlyWhatIsMissing) {
-  const Mixture mixture(open("v21_h264"));  // v2.1 stores no quantiles
-  const CompletedStats completed =
-      complete_stats(mixture, {{"action", {"q01", "q99"}}, {"observation.state", {"mean", "std"}}});
-  EXPECT_THAT(completed.computed.at("action"), ElementsAre("q01", "q99"));
-  EXPECT_FALSE(completed.computed.contains("observation.state"));
-  const auto exact = compute_stats(mixture.dataset(0), {"action"});
-  EXPECT_EQ(completed.stats.at("action").at("q01"), exact.at("action").at("q01"));
-  EXPECT_EQ(completed.stats.at("action").at("mean"), mixture.dataset(0).stats().at("action").at("mean"));
-  EXPECT_FALSE(completed.stats.at("action").has("q50"));
-}
-
-TEST(StatsCompletion, StoredQuantilesOfOneDatasetAreKept) {
+TEST(Mixture, StatisticsOfOneDatasetAreItsOwn) {
   const Mixture mixture(open("v30_av1"));
-  const CompletedStats completed = complete_stats(mixture, {{"action", {"q01", "q99"}}});
-  EXPECT_TRUE(completed.computed.empty());
-  EXPECT_EQ(completed.stats.at("action").at("q01"), mixture.stats().at("action").at("q01"));
+  EXPECT_EQ(mixture.stats().at("action").values, mixture.dataset(0).stats().at("action").values);
 }
 
-TEST(StatsCompletion, AMixtureHasTheStatisticsOfAllFrames) {
-  const Dataset whole = open("v30_av1");
-  const Mixture mixture({{whole.select({0, 1, 2}), 1.0}, {whole.select({3, 4, 5}), 1.0}});
-  const CompletedStats completed = complete_stats(mixture, {{"action", {"mean", "q99"}}});
-  const auto exact = compute_stats(whole, {"action"});
-  EXPECT_EQ(completed.stats.at("action").at("mean"), exact.at("action").at("mean"));
-  EXPECT_EQ(completed.stats.at("action").at("q99"), exact.at("action").at("q99"));
+TEST(Mixture, StatisticsOfSeveralAreAggregatedWithoutQuantiles) {
+  const Dataset twice = open("v30_av1");
+  const Mixture mixture({{twice, 1.0}, {twice, 1.0}});
+  const auto merged = mixture.stats().at("action"), single = twice.stats().at("action");
+  EXPECT_THAT(merged.at("count"), ElementsAre(502));
+  EXPECT_EQ(merged.at("min"), single.at("min"));
+  for (size_t d = 0; d < 7; ++d) {
+    EXPECT_NEAR(merged.at("mean")[d], single.at("mean")[d], 1e-12);
+    EXPECT_NEAR(merged.at("std")[d], single.at("std")[d], 1e-12);
+  }
+  EXPECT_TRUE(single.has("q01"));
+  EXPECT_FALSE(merged.has("q01"));
+}
+
+TEST(Mixture, FeaturesWithoutStatisticsInOneDatasetHaveNone) {
+  const Mixture mixture({{open("v21_h264"), 1.0}, {open("v21_av1", {{"next.reward", "reward"}}), 1.0}});
+  EXPECT_FALSE(mixture.stats().contains("next.reward"));
+  EXPECT_FALSE(mixture.stats().contains("reward"));
+  EXPECT_TRUE(mixture.stats().contains("action"));
 }
 
 }  // namespace
