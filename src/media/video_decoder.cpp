@@ -71,6 +71,12 @@ int VideoDecoder::send(const AVPacket* packet) {
   return avcodec_send_packet(context_.get(), packet);
 }
 
+void VideoDecoder::skip_unreferenced(bool skip) {
+  if (context_->codec_id == AV_CODEC_ID_H264 || context_->codec_id == AV_CODEC_ID_MPEG4) {
+    context_->skip_frame = skip ? AVDISCARD_NONREF : AVDISCARD_DEFAULT;
+  }
+}
+
 VideoDecoder::Status VideoDecoder::receive() {
   last_error_ = avcodec_receive_frame(context_.get(), frame_.get());
   if (last_error_ >= 0) {

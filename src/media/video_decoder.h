@@ -27,6 +27,9 @@ class VideoDecoder {
   /// @param packet  null: no more input, hand out what is inside
   /// @return        0 or FFmpeg's error
   int send(const AVPacket* packet);
+  /// From the next packet on, pictures that no other one refers to need not be decoded (they then never come out). Has
+  /// an effect where FFmpeg finds them in the bit stream without doubt: h264 and mpeg4.
+  void skip_unreferenced(bool skip);
   Status receive();  ///< kFrame: frame() holds the next picture in presentation order
   const AVFrame& frame() const { return *frame_; }
   int64_t pts() const;  ///< of frame(), in ticks of the stream

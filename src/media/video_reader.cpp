@@ -88,6 +88,8 @@ struct VideoReader::State {
     const int64_t shown = packet->pts != AV_NOPTS_VALUE ? packet->pts : packet->dts;
     const bool wanted = shown != AV_NOPTS_VALUE && std::abs(shown - pts) <= file.slack();
     last_dts = packet->dts != AV_NOPTS_VALUE ? packet->dts : shown;
+    // What is shown before the wanted picture is only decoded for those that refer to it.
+    decoder->skip_unreferenced(shown != AV_NOPTS_VALUE && shown < pts - file.slack());
     const bool corrupt = (packet->flags & AV_PKT_FLAG_CORRUPT) != 0;
     const int rc = corrupt ? AVERROR_INVALIDDATA : decoder->send(packet.get());
     av_packet_unref(packet.get());

@@ -177,6 +177,16 @@ TEST_F(VideoReaderTest, ShortGopsCostAFewDecodedPictures) {
   EXPECT_LE(reader->num_decoded(), 200 * 16 / 10);
 }
 
+TEST_F(VideoReaderTest, PicturesThatNothingRefersToAreSkippedOnTheWay) {
+  const auto reader = VideoReader::open(write_numbered(path("v.mp4"), 100, 250, 3));
+  Picture picture;
+  reader->read_frame(90, picture);
+  EXPECT_EQ(number_of(picture), 90);
+  EXPECT_LT(reader->num_decoded(), 80);
+  reader->read_frame(91, picture);  // and going on from there misses nothing
+  EXPECT_EQ(number_of(picture), 91);
+}
+
 TEST_F(VideoReaderTest, GoingForwardInALongGopDecodesEachPictureOnce) {
   const auto reader = VideoReader::open(write_numbered(path("v.mp4"), 100, 250, 0));
   Picture picture;
