@@ -82,8 +82,8 @@ nn::Tensors joint_layer(const GemmaLayer& vlm, const GemmaLayer& expert, const n
                         bool prefix_unread, bool fused) {
   const Tensor &prefix = in[0], &suffix = in[1], &condition = in[2];
   const int64_t P = prefix.size(1), S = suffix.size(1);
-  const Normed p = vlm.input_layernorm(prefix, {});
-  const Normed s = expert.input_layernorm(suffix, expert.input_layernorm.modulation(condition));
+  const Normed p = vlm.input_layernorm(prefix, {}, fused);
+  const Normed s = expert.input_layernorm(suffix, expert.input_layernorm.modulation(condition), fused);
   KeyValue p_kv = vlm.keys_values(p.y, plan.prefix_rope);
   const KeyValue s_kv = expert.keys_values(s.y, plan.suffix_rope);
   const Tensor s_q = expert.queries(s.y, plan.suffix_rope);  // [B, S, H, E]
@@ -104,8 +104,8 @@ nn::Tensors joint_layer(const GemmaLayer& vlm, const GemmaLayer& expert, const n
         nn::attend(s_q, at::cat({p_kv.k, s_kv.k}, 1), at::cat({p_kv.v, s_kv.v}, 1), plan.suffix_mask, fused);
   }
   const Tensor modulation = expert.post_attention_layernorm.modulation(condition);
-  return {prefix_unread ? Tensor() : vlm.finish(prefix, p_attended, {}, {}),
-          expert.finish(suffix, s_attended, s.gate, modulation)};
+  return {prefix_unread ? Tensor() : vlm.finish(prefix, p_attended, {}, {}, fused),
+          expert.finish(suffix, s_attended, s.gate, modulation, fused)};
 }
 
 }  // namespace
@@ -166,7 +166,7 @@ PrefixCache run_prefix(FlowNet& net, const Prefix& prefix, int64_t suffix_tokens
   Tensor h = prefix.embs.to(compute_dtype(net, options));
   const auto& layers = net.paligemma.layers;
   for (size_t i = 0; i < layers.size(); ++i) {
-    const Normed n = layers[i].input_layernorm(h, {});
+    const Normed n = layers[i].input_layernorm(h, {}, options.fused_attention);
     const KeyValue kv = layers[i].keys_values(n.y, rope);
     if (tap_active() && (i == 0 || i + 1 == layers.size())) {
       const std::string name = i == 0 ? "kv_cache.first." : "kv_cache.last.";
@@ -176,7 +176,7 @@ PrefixCache run_prefix(FlowNet& net, const Prefix& prefix, int64_t suffix_tokens
     cache.layers.push_back({with_room(kv.k), with_room(kv.v)});
     if (i + 1 < layers.size()) {  // nobody reads the prefix behind the last layer
       const Tensor attended = nn::attend(layers[i].queries(n.y, rope), kv.k, kv.v, mask, options.fused_attention);
-      h = layers[i].finish(h, attended, {}, {});
+      h = layers[i].finish(h, attended, {}, {}, options.fused_attention);
     }
   }
   return cache;
@@ -197,13 +197,13 @@ Tensor run_suffix(const FlowNet& net, PrefixCache& cache, const SuffixPlan& plan
   for (size_t i = 0; i < net.expert.layers.size(); ++i) {
     const GemmaLayer& layer = net.expert.layers[i];
     const KeyValue& all = cache.layers[i];
-    const Normed n = layer.input_layernorm(h, modulations.input[i]);
+    const Normed n = layer.input_layernorm(h, modulations.input[i], options.fused_attention);
     const KeyValue own = layer.keys_values(n.y, plan.rope);
     all.k.narrow(1, P, S).copy_(own.k);
     all.v.narrow(1, P, S).copy_(own.v);
     const Tensor attended =
         nn::attend(layer.queries(n.y, plan.rope), all.k, all.v, plan.mask, options.fused_attention);
-    h = layer.finish(h, attended, n.gate, modulations.post_attention[i]);
+    h = layer.finish(h, attended, n.gate, modulations.post_attention[i], options.fused_attention);
   }
   return net.expert.norm(h, modulations.final).y;
 }

@@ -15,7 +15,9 @@ namespace flexor::models {
 /// How a model computes; none of it changes what is learned beyond rounding, except `dtype`.
 struct ComputeOptions {
   bool exact_savings = true;   ///< skip masked-out cameras, common padding and what the last VLM layer computes unread
-  bool fused_attention = true; ///< attention.impl: fused (SDPA) or exact (explicit softmax, as the reference)
+  /// attention.impl: fused (attention and elementwise chains in few passes over memory) or exact (the reference's
+  /// operators one by one, with its roundings)
+  bool fused_attention = true;
   bool reference_rope = true;  ///< bf16 mode: frequencies rounded to bf16 as LeRobot does, or exact
   bool autocast = false;       ///< run the forward pass under bf16 autocast (policy.dtype: bfloat16_autocast)
   bool gradient_checkpointing = false;

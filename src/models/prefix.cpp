@@ -24,19 +24,19 @@ Tensor prepare_pixels(const Tensor& pixels, const PolicyConfig& config) {
 }
 
 /// Encodes the cameras as one batch. @return [C * B, P, D], camera after camera
-Tensor encode(FlowNet& net, const std::vector<CameraInput>& cameras, int64_t batch, bool checkpointing) {
+Tensor encode(FlowNet& net, const std::vector<CameraInput>& cameras, int64_t batch, const ComputeOptions& options) {
   std::vector<Tensor> pixels;
   for (const CameraInput& camera : cameras) {
     pixels.push_back(camera.pixels);
   }
   Paligemma& p = net.paligemma;
-  const auto run = [&p, batch](const nn::Tensors& in) {
-    const Tensor patches = p.vision_tower(in[0]);
+  const auto run = [&p, batch, fused = options.fused_attention](const nn::Tensors& in) {
+    const Tensor patches = p.vision_tower(in[0], fused);
     tap("vision_tower.0", patches.narrow(0, 0, batch));
     return nn::Tensors{p.projector(patches)};
   };
   const nn::Tensors in{at::cat(pixels)};
-  const bool trained = checkpointing && (nn::any_trainable(p.vision_tower) || nn::any_trainable(p.projector));
+  const bool trained = options.gradient_checkpointing && (nn::any_trainable(p.vision_tower) || nn::any_trainable(p.projector));
   return trained ? nn::checkpoint(run, in)[0] : run(in)[0];
 }
 
@@ -78,7 +78,7 @@ Prefix embed_prefix(FlowNet& net, const Batch& batch, const PolicyConfig& config
   const int64_t B = batch.size();
   const auto cameras = prepare_cameras(batch, config, /*with_missing=*/!options.exact_savings);
   const auto C = static_cast<int64_t>(cameras.size());
-  const Tensor features = encode(net, cameras, B, options.gradient_checkpointing);  // [C B, N, D]
+  const Tensor features = encode(net, cameras, B, options);  // [C B, N, D]
   const int64_t N = features.size(1), D = features.size(2);
 
   const int64_t L = options.exact_savings ? longest_prompt(batch.token_mask) : batch.token_mask.size(1);

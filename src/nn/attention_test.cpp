@@ -53,6 +53,18 @@ TEST_P(Attention, EqualsOneHeadAfterTheOther) {
   }
 }
 
+TEST(Attention, Bfloat16WithFewAndWithManyScoresRoundsTheSameResult) {
+  for (const int64_t tokens : {9, 1500}) {  // 1500 * 1500 * 8 scores are more than are kept
+    const Tensor q = random({1, tokens, 8, 16}, 1), k = random({1, tokens, 1, 16}, 2), v = random({1, tokens, 1, 16}, 3);
+    Tensor mask = at::zeros({1, 1, 1, tokens});
+    mask.narrow(3, 0, 3).fill_(-2.3819763e38);
+    const Tensor want = attend(q, k, v, mask, /*fused=*/true);
+    const Tensor got = attend(q.to(at::kBFloat16), k.to(at::kBFloat16), v.to(at::kBFloat16), mask, /*fused=*/true);
+    EXPECT_EQ(got.scalar_type(), at::kBFloat16);
+    EXPECT_TRUE(testing::tensor_close_on_average(got, want, 5e-3, 0.1));
+  }
+}
+
 TEST(Attention, ARowThatSeesNothingIsUniformNotNan) {
   const Tensor q = random({1, 2, 2, 4}, 1), k = random({1, 3, 1, 4}, 2), v = random({1, 3, 1, 4}, 3);
   const Tensor mask = at::full({1, 1, 2, 3}, -2.3819763e38, at::kFloat);

@@ -20,10 +20,11 @@ GemmaLayer::KeyValue GemmaLayer::keys_values(const Tensor& n, const RopeTable& r
   return {apply_rope(split_heads(self_attn.k_proj(n), rope), rope), split_heads(self_attn.v_proj(n), rope)};
 }
 
-Tensor GemmaLayer::finish(const Tensor& h, const Tensor& attended, const Tensor& gate, const Tensor& modulation) const {
+Tensor GemmaLayer::finish(const Tensor& h, const Tensor& attended, const Tensor& gate, const Tensor& modulation,
+                          bool fused) const {
   const Tensor middle = gated_residual(h, self_attn.o_proj(attended), gate);
-  const Normed normed = post_attention_layernorm(middle, modulation);
-  return gated_residual(middle, mlp(normed.y), normed.gate);
+  const Normed normed = post_attention_layernorm(middle, modulation, fused);
+  return gated_residual(middle, mlp(normed.y, fused), normed.gate);
 }
 
 }  // namespace flexor::nn

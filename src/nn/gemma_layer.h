@@ -41,8 +41,9 @@ struct GemmaLayer {
   /// @param attended  [B, L, H * E]
   /// @param gate      of the input norm, or undefined
   /// @param modulation  for the second norm, or undefined
+  /// @param fused     elementwise chains in one pass
   at::Tensor finish(const at::Tensor& h, const at::Tensor& attended, const at::Tensor& gate,
-                    const at::Tensor& modulation) const;
+                    const at::Tensor& modulation, bool fused) const;
   void params(ParamVisitor& v) {
     v.scope("self_attn", self_attn);
     v.scope("mlp", mlp);

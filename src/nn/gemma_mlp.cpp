@@ -1,11 +1,13 @@
 #include "nn/gemma_mlp.h"
 
+#include "nn/fused_ops.h"
 #include "tensor/tensor.h"
 
 namespace flexor::nn {
 
-Tensor GemmaMlp::operator()(const Tensor& x) const {
-  return down_proj(at::gelu(gate_proj(x), "tanh") * up_proj(x));
+Tensor GemmaMlp::operator()(const Tensor& x, bool fused) const {
+  const Tensor gate = gate_proj(x), up = up_proj(x);
+  return down_proj(fused ? fused_geglu(gate, up) : at::gelu(gate, "tanh") * up);
 }
 
 }  // namespace flexor::nn

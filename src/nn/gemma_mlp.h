@@ -11,7 +11,8 @@ struct GemmaMlp {
   Linear gate_proj, up_proj;  ///< D -> M
   Linear down_proj;           ///< M -> D
 
-  at::Tensor operator()(const at::Tensor& x) const;  ///< [..., D] -> [..., D]
+  /// [..., D] -> [..., D]  @param fused  activation and product in one pass over memory
+  at::Tensor operator()(const at::Tensor& x, bool fused = false) const;
   void params(ParamVisitor& v) {
     v.scope("gate_proj", gate_proj);
     v.scope("up_proj", up_proj);

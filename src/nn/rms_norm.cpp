@@ -1,5 +1,6 @@
 #include "nn/rms_norm.h"
 
+#include "nn/fused_ops.h"
 #include "tensor/tensor.h"
 
 namespace flexor::nn {
@@ -7,7 +8,10 @@ namespace flexor::nn {
 Tensor RmsNorm::modulation(const Tensor& condition) const { return adaptive() ? dense(condition) : Tensor(); }
 
 // Axes: B batch, L tokens, D width.
-Normed RmsNorm::operator()(const Tensor& x, const Tensor& modulation) const {
+Normed RmsNorm::operator()(const Tensor& x, const Tensor& modulation, bool fused) const {
+  if (fused && !adaptive()) {
+    return {fused_rms_norm(x, weight, eps), Tensor()};
+  }
   const Tensor x32 = x.to(at::kFloat);
   const Tensor unit = x32 * at::rsqrt(x32.square().mean(-1, /*keepdim=*/true) + eps);  // [B, L, D] float32
   if (!adaptive()) {

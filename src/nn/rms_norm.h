@@ -25,8 +25,8 @@ struct RmsNorm {
   bool adaptive() const { return !weight.defined(); }
   /// @param condition  [B, C] float32  @return [B, 3 D]; undefined for a plain norm
   at::Tensor modulation(const at::Tensor& condition) const;
-  /// @param x  [B, L, D]  @param modulation  what modulation() gave
-  Normed operator()(const at::Tensor& x, const at::Tensor& modulation) const;
+  /// @param x  [B, L, D]  @param modulation  what modulation() gave  @param fused  one pass over memory (plain norms)
+  Normed operator()(const at::Tensor& x, const at::Tensor& modulation, bool fused = false) const;
   void params(ParamVisitor& v);
 };
 

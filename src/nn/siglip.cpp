@@ -5,6 +5,7 @@
 
 #include <string>
 
+#include "nn/fused_ops.h"
 #include "tensor/tensor.h"
 
 namespace flexor::nn {
@@ -44,7 +45,7 @@ struct ModelParams {
 
 }  // namespace
 
-Tensor SiglipLayer::operator()(const Tensor& h, int64_t num_heads) const {
+Tensor SiglipLayer::operator()(const Tensor& h, int64_t num_heads, bool fused) const {
   const int64_t N = h.size(0), P = h.size(1), W = h.size(2);
   const Tensor n = layer_norm1(h);
   const auto heads = [&](const Linear& projection) {
@@ -52,7 +53,8 @@ Tensor SiglipLayer::operator()(const Tensor& h, int64_t num_heads) const {
   };
   const Tensor attended = at::scaled_dot_product_attention(heads(q_proj), heads(k_proj), heads(v_proj));
   const Tensor middle = h + out_proj(attended.transpose(1, 2).reshape({N, P, W}));
-  return middle + fc2(at::gelu(fc1(layer_norm2(middle)), "tanh"));
+  const Tensor hidden = fc1(layer_norm2(middle));
+  return middle + fc2(fused ? fused_gelu(hidden) : at::gelu(hidden, "tanh"));
 }
 
 void SiglipLayer::params(ParamVisitor& v) {
@@ -70,10 +72,10 @@ Tensor SiglipTower::embed(const Tensor& pixels) const {
   return patches.flatten(2).transpose(1, 2) + position_table;                             // [N, P, W]
 }
 
-Tensor SiglipTower::operator()(const Tensor& pixels) const {
+Tensor SiglipTower::operator()(const Tensor& pixels, bool fused) const {
   Tensor h = embed(pixels);
   for (const SiglipLayer& layer : layers) {
-    h = layer(h, num_heads);
+    h = layer(h, num_heads, fused);
   }
   return post_layernorm(h);
 }

@@ -17,7 +17,8 @@ struct SiglipLayer {
   LayerNorm layer_norm2;
   Linear fc1, fc2;  ///< W -> M -> W, with bias
 
-  at::Tensor operator()(const at::Tensor& h, int64_t num_heads) const;  ///< [N, P, W] -> [N, P, W]
+  /// [N, P, W] -> [N, P, W]  @param fused  GELU in one pass
+  at::Tensor operator()(const at::Tensor& h, int64_t num_heads, bool fused) const;
   void params(ParamVisitor& v);
 };
 
@@ -32,7 +33,7 @@ struct SiglipTower {
 
   /// @param pixels  [N, 3, S, S] float32 in [-1, 1], S = p * sqrt(P)
   at::Tensor embed(const at::Tensor& pixels) const;  ///< patches plus positions, [N, P, W]
-  at::Tensor operator()(const at::Tensor& pixels) const;  ///< [N, P, W], after post_layernorm
+  at::Tensor operator()(const at::Tensor& pixels, bool fused) const;  ///< [N, P, W], after post_layernorm
   /// Names below "vision_tower.".
   void params(ParamVisitor& v);
 };
