@@ -5,8 +5,9 @@
 
 namespace flexor {
 
+// NOLINTNEXTLINE(performance-unnecessary-value-param): std::runtime_error copies; the other texts are moved
 Error::Error(ErrorKind kind, std::string what, std::string where, std::string hint)
-    : std::runtime_error(std::move(what)), kind_(kind), where_(std::move(where)), hint_(std::move(hint)) {}
+    : std::runtime_error(what), kind_(kind), where_(std::move(where)), hint_(std::move(hint)) {}
 
 int exit_code(ErrorKind kind) {
   switch (kind) {

@@ -12,7 +12,6 @@
 #include "base/atomic_file.h"
 #include "base/error.h"
 #include "base/file_errors.h"
-#include "base/str_cat.h"
 
 namespace flexor {
 namespace {

@@ -56,7 +56,7 @@ std::string float_text(double value) {
   if (count <= exponent + 1) {
     return sign + digits + zeros(exponent + 1 - count) + ".0";
   }
-  const auto point = static_cast<size_t>(exponent + 1);
+  const auto point = static_cast<size_t>(exponent) + 1;
   return sign + digits.substr(0, point) + "." + digits.substr(point);
 }
 

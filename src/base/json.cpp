@@ -1,7 +1,6 @@
 #include "base/json.h"
 
 #include <cmath>
-#include <limits>
 
 #include "base/error.h"
 #include "base/str_cat.h"

@@ -237,9 +237,8 @@ Json Json::parse(std::string_view text, const std::string& where) {
   if (Library::sax_parse(input.begin(), input.end(), &builder)) {
     return std::move(builder.result);
   }
-  std::string place = where;
   if (builder.problem.starts_with("nested")) {
-    throw Error(ErrorKind::kData, "not usable JSON: " + builder.problem, place);
+    throw Error(ErrorKind::kData, "not usable JSON: " + builder.problem, where);
   }
   const size_t offset = std::min(strict.original_offset(builder.offset), text.size());
   const std::string_view before = text.substr(0, offset);
@@ -247,7 +246,7 @@ Json Json::parse(std::string_view text, const std::string& where) {
   const size_t column = offset - (before.rfind('\n') == std::string_view::npos ? 0 : before.rfind('\n') + 1) + 1;
   throw Error(ErrorKind::kData,
               text.empty() ? std::string("the file is empty, expected JSON") : "not valid JSON: " + builder.problem,
-              str_cat(place, ":", line, ":", column, ", byte ", offset));
+              str_cat(where, ":", line, ":", column, ", byte ", offset));
 }
 
 Json Json::read_file(const std::string& path) {

@@ -2,14 +2,13 @@
 #include "base/log.h"
 
 #include <algorithm>
-#include <atomic>
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
 #include <mutex>
 #include <spdlog/pattern_formatter.h>
 #include <spdlog/sinks/base_sink.h>
-#include <spdlog/spdlog.h>
+#include <spdlog/spdlog.h>  // IWYU pragma: keep
 #include <sys/ioctl.h>
 #include <unistd.h>
 
@@ -112,6 +111,7 @@ void log_event(spdlog::level::level_enum level, std::string_view event, const st
 
 }  // namespace
 
+// NOLINTBEGIN(performance-unnecessary-value-param): callers write the list in place
 void log_info(std::string_view event, std::vector<LogField> fields) {
   log_event(spdlog::level::info, event, fields);
 }
@@ -121,6 +121,7 @@ void log_warn(std::string_view event, std::vector<LogField> fields) {
 void log_debug(std::string_view event, std::vector<LogField> fields) {
   log_event(spdlog::level::debug, event, fields);
 }
+// NOLINTEND(performance-unnecessary-value-param)
 
 void set_log_level(LogLevel level) {
   logger().set_level(is_first_rank() ? to_spdlog(level) : spdlog::level::off);

@@ -217,7 +217,7 @@ std::string usage_text(const FieldTable& table, std::string_view command) {
   for (const auto& [word, help] : rows) {
     const std::string gap =
         word.size() <= width ? std::string(width - word.size() + 2, ' ') : "\n" + std::string(width + 4, ' ');
-    text += "  " + word + gap + help + "\n";
+    text += str_cat("  ", word, gap, help, "\n");
   }
   return text;
 }

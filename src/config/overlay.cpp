@@ -27,7 +27,8 @@ Value& member_of(Value& map, const std::string& key, const std::string& place) {
   if (Value* found = map.find(key)) {
     return *found;
   }
-  return map.members.emplace_back(key, Value::null(place)).second;
+  map.members.push_back({key, Value::null(place)});
+  return map.members.back().value;
 }
 
 Value* element_of(Value& node, const std::string& index) {
@@ -82,14 +83,14 @@ Value read_argument(const std::string& text, const FieldSpec* spec, const std::s
 /// Removes the value at a path, and the maps above it that only it was in.
 void remove_path(Value& root, const std::vector<std::string>& parts, size_t first) {
   const auto found = std::find_if(root.members.begin(), root.members.end(),
-                                  [&](const Value::Member& member) { return member.first == parts[first]; });
+                                  [&](const Value::Member& member) { return member.key == parts[first]; });
   if (found == root.members.end()) {
     return;
   }
   if (first + 1 < parts.size()) {
-    remove_path(found->second, parts, first + 1);
+    remove_path(found->value, parts, first + 1);
   }
-  if (first + 1 == parts.size() || found->second.members.empty()) {
+  if (first + 1 == parts.size() || found->value.members.empty()) {
     root.members.erase(found);
   }
 }
@@ -117,7 +118,7 @@ void overlay(Value& base, Value over, const FieldTable& table) {
     } else if (below != nullptr) {
       *below = std::move(value);
     } else {
-      base.members.emplace_back(key, std::move(value));
+      base.members.push_back({key, std::move(value)});
     }
   }
 }

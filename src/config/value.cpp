@@ -10,8 +10,8 @@
 namespace flexor::config {
 
 const Value* Value::find(std::string_view key) const {
-  const auto found = std::find_if(members.begin(), members.end(), [key](const Member& m) { return m.first == key; });
-  return found == members.end() ? nullptr : &found->second;
+  const auto found = std::find_if(members.begin(), members.end(), [key](const Member& m) { return m.key == key; });
+  return found == members.end() ? nullptr : &found->value;
 }
 
 Value* Value::find(std::string_view key) {
@@ -48,7 +48,7 @@ std::string shown(const Value& value) {
     case Value::Kind::kList:
       return str_cat("a list of ", value.items.size());
     default:
-      return value.members.empty() ? "an empty map" : str_cat("a map with the key '", value.members.front().first, "'");
+      return value.members.empty() ? "an empty map" : str_cat("a map with the key '", value.members.front().key, "'");
   }
 }
 
@@ -153,7 +153,7 @@ Value from_json(const Json& json, const std::string& place) {
   if (json.is_object()) {
     value.kind = Value::Kind::kMap;
     for (const auto& [key, member] : json.as_object()) {
-      value.members.emplace_back(key, from_json(member, place));
+      value.members.push_back({key, from_json(member, place)});
     }
   } else if (json.is_array()) {
     value.kind = Value::Kind::kList;

@@ -1,7 +1,6 @@
 #pragma once
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include "base/json.h"
@@ -12,7 +11,7 @@ namespace flexor::config {
 /// number for another. Maps keep the order of the file.
 struct Value {
   enum class Kind { kNull, kScalar, kList, kMap };
-  using Member = std::pair<std::string, Value>;
+  struct Member;
 
   Kind kind = Kind::kNull;
   std::string text;             ///< of a scalar
@@ -20,7 +19,7 @@ struct Value {
   bool comma_list = false;      ///< a scalar of the command line: "3,4" may be read as a list
   std::string place;            ///< "run.yaml:12" or "command line"
   std::vector<Value> items;     ///< of a list
-  std::vector<Member> members;  ///< of a map
+  std::vector<Member> members;  ///< of a map, in the order of the file
 
   bool is_null() const { return kind == Kind::kNull; }
   bool is_scalar() const { return kind == Kind::kScalar; }
@@ -32,6 +31,11 @@ struct Value {
   static Value null(std::string place);
   static Value map(std::string place);
   static Value scalar(std::string text, std::string place);
+};
+
+struct Value::Member {
+  std::string key;
+  Value value;
 };
 
 /// For error messages: "'abc'", "null", "a list of 3", "a map".

@@ -1,12 +1,10 @@
 // The one file that sees yaml-cpp.
 #include "config/yaml_read.h"
 
-#include <sstream>
-#include <yaml-cpp/yaml.h>
+#include <yaml-cpp/yaml.h>  // IWYU pragma: keep
 
 #include "base/error.h"
 #include "base/str_cat.h"
-#include "base/text.h"
 
 namespace flexor::config {
 namespace {
@@ -58,7 +56,7 @@ class Converter {
       throw Error(ErrorKind::kConfig, "expected plain text as a key, found a list, a map or nothing",
                   place(key.Mark()));
     }
-    const std::string name = key.Scalar();
+    const std::string& name = key.Scalar();
     const std::string full = path.empty() ? name : path + "." + name;
     if (const Value* first = map.find(name)) {
       findings_.push_back({full, str_cat("the key '", full, "' stands twice"),
@@ -67,7 +65,7 @@ class Converter {
     }
     Value value = convert(member, depth + 1, full);
     value.place = place(key.Mark());
-    map.members.emplace_back(name, std::move(value));
+    map.members.push_back({name, std::move(value)});
   }
 
   std::string file_;

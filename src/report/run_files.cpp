@@ -20,7 +20,7 @@ namespace fs = std::filesystem;
 void flatten(const Json& value, const std::string& prefix, Pairs& pairs) {
   if (value.is_object() && value.size() > 0) {
     for (const auto& [key, member] : value.as_object()) {
-      flatten(member, prefix.empty() ? key : prefix + "." + key, pairs);
+      flatten(member, prefix.empty() ? key : str_cat(prefix, ".", key), pairs);
     }
   } else {
     pairs.emplace_back(prefix, value.is_string() ? value.as_string() : value.dump());

@@ -167,6 +167,7 @@ void add_checkpoints(HtmlPage& page, const std::vector<CheckpointInfo>& checkpoi
   }
   page.heading("Checkpoints");
   std::vector<std::vector<std::string>> rows;
+  rows.reserve(checkpoints.size());
   for (const CheckpointInfo& checkpoint : checkpoints) {
     rows.push_back({"checkpoints/" + checkpoint.name, human_bytes(static_cast<double>(checkpoint.bytes)),
                     checkpoint.is_last ? "last" : ""});

@@ -205,7 +205,7 @@ std::string to_svg(const BarPlot& plot) {
   return canvas.str();
 }
 
-BarPlot histogram(std::string title, std::string x_label, const std::vector<double>& values, int num_bins) {
+BarPlot histogram(std::string title, const std::string& x_label, const std::vector<double>& values, int num_bins) {
   Range range;
   for (const double value : values) {
     if (std::isfinite(value)) {

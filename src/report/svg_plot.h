@@ -40,7 +40,7 @@ std::string to_svg(const LinePlot& plot);
 std::string to_svg(const BarPlot& plot);
 
 /// Counts of equally wide bins from the smallest to the largest finite value.
-BarPlot histogram(std::string title, std::string x_label, const std::vector<double>& values, int num_bins = 20);
+BarPlot histogram(std::string title, const std::string& x_label, const std::vector<double>& values, int num_bins = 20);
 
 /// Round numbers that cover [low, high], about `count` of them; low < high.
 std::vector<double> nice_ticks(double low, double high, int count);

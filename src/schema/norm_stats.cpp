@@ -1,6 +1,5 @@
 #include "schema/norm_stats.h"
 
-#include <algorithm>
 #include <array>
 #include <functional>
 #include <numeric>
@@ -33,6 +32,7 @@ std::vector<int64_t> shape_of(const Json& value) {
 
 std::string shape_text(const std::vector<int64_t>& shape) {
   std::vector<std::string> parts;
+  parts.reserve(shape.size());
   for (const int64_t size : shape) {
     parts.push_back(std::to_string(size));
   }
@@ -94,6 +94,7 @@ const std::vector<double>& FeatureStats::at(std::string_view stat) const {
   const auto found = values.find(stat);
   if (found == values.end()) {
     std::vector<std::string> names;
+    names.reserve(values.size());
     for (const auto& [name, numbers] : values) {
       names.push_back(name);
     }

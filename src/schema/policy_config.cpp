@@ -1,11 +1,9 @@
 #include "schema/policy_config.h"
 
 #include <algorithm>
-#include <array>
 
 #include "base/error.h"
 #include "base/str_cat.h"
-#include "config/field_table.h"
 #include "config/finding.h"
 
 namespace flexor::schema {
