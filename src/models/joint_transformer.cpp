@@ -84,13 +84,13 @@ nn::Tensors joint_layer(const GemmaLayer& vlm, const GemmaLayer& expert, const n
   const int64_t P = prefix.size(1), S = suffix.size(1);
   const Normed p = vlm.input_layernorm(prefix, {}, fused);
   const Normed s = expert.input_layernorm(suffix, expert.input_layernorm.modulation(condition), fused);
-  KeyValue p_kv = vlm.keys_values(p.y, plan.prefix_rope);
-  const KeyValue s_kv = expert.keys_values(s.y, plan.suffix_rope);
-  const Tensor s_q = expert.queries(s.y, plan.suffix_rope);  // [B, S, H, E]
+  KeyValue p_kv = vlm.keys_values(p.y, plan.prefix_rope, fused);
+  const KeyValue s_kv = expert.keys_values(s.y, plan.suffix_rope, fused);
+  const Tensor s_q = expert.queries(s.y, plan.suffix_rope, fused);  // [B, S, H, E]
 
   Tensor p_attended, s_attended;
   if (plan.joint_mask.defined()) {
-    const Tensor q = at::cat({vlm.queries(p.y, plan.prefix_rope), s_q}, 1);
+    const Tensor q = at::cat({vlm.queries(p.y, plan.prefix_rope, fused), s_q}, 1);
     const Tensor both = nn::attend(q, at::cat({p_kv.k, s_kv.k}, 1), at::cat({p_kv.v, s_kv.v}, 1), plan.joint_mask, fused);
     p_attended = both.narrow(1, 0, P);
     s_attended = both.narrow(1, P, S);
@@ -98,7 +98,7 @@ nn::Tensors joint_layer(const GemmaLayer& vlm, const GemmaLayer& expert, const n
     if (prefix_unread) {
       p_kv.k = skip_queries(p_kv.k, vlm.self_attn.q_proj);
     } else {
-      p_attended = nn::attend(vlm.queries(p.y, plan.prefix_rope), p_kv.k, p_kv.v, plan.prefix_mask, fused);
+      p_attended = nn::attend(vlm.queries(p.y, plan.prefix_rope, fused), p_kv.k, p_kv.v, plan.prefix_mask, fused);
     }
     s_attended =
         nn::attend(s_q, at::cat({p_kv.k, s_kv.k}, 1), at::cat({p_kv.v, s_kv.v}, 1), plan.suffix_mask, fused);
@@ -133,7 +133,8 @@ Tensor run_joint(FlowNet& net, const Prefix& prefix, const Tensor& suffix, const
   for (size_t i = 0; i < depth; ++i) {
     const bool prefix_unread = options.exact_savings && i + 1 == depth;
     const auto layer = [&net, &options, plan, i, prefix_unread](const nn::Tensors& in) {
-      return joint_layer(net.paligemma.layers[i], net.expert.layers[i], in, plan, prefix_unread, options.fused_attention);
+      return joint_layer(net.paligemma.layers[i], net.expert.layers[i], in, plan, prefix_unread,
+                         options.fused_attention);
     };
     const nn::Tensors in{p, s, condition};
     const nn::Tensors out = options.gradient_checkpointing ? nn::checkpoint(layer, in) : layer(in);
@@ -165,9 +166,10 @@ PrefixCache run_prefix(FlowNet& net, const Prefix& prefix, int64_t suffix_tokens
   };
   Tensor h = prefix.embs.to(compute_dtype(net, options));
   const auto& layers = net.paligemma.layers;
+  const bool fused = options.fused_attention;
   for (size_t i = 0; i < layers.size(); ++i) {
-    const Normed n = layers[i].input_layernorm(h, {}, options.fused_attention);
-    const KeyValue kv = layers[i].keys_values(n.y, rope);
+    const Normed n = layers[i].input_layernorm(h, {}, fused);
+    const KeyValue kv = layers[i].keys_values(n.y, rope, fused);
     if (tap_active() && (i == 0 || i + 1 == layers.size())) {
       const std::string name = i == 0 ? "kv_cache.first." : "kv_cache.last.";
       tap(name + "key", kv.k.transpose(1, 2));
@@ -175,8 +177,8 @@ PrefixCache run_prefix(FlowNet& net, const Prefix& prefix, int64_t suffix_tokens
     }
     cache.layers.push_back({with_room(kv.k), with_room(kv.v)});
     if (i + 1 < layers.size()) {  // nobody reads the prefix behind the last layer
-      const Tensor attended = nn::attend(layers[i].queries(n.y, rope), kv.k, kv.v, mask, options.fused_attention);
-      h = layers[i].finish(h, attended, {}, {}, options.fused_attention);
+      const Tensor attended = nn::attend(layers[i].queries(n.y, rope, fused), kv.k, kv.v, mask, fused);
+      h = layers[i].finish(h, attended, {}, {}, fused);
     }
   }
   return cache;
@@ -193,17 +195,18 @@ SuffixPlan plan_suffix(const FlowNet& net, const PrefixCache& cache, int64_t suf
 Tensor run_suffix(const FlowNet& net, PrefixCache& cache, const SuffixPlan& plan, const Tensor& suffix,
                   const Modulations& modulations, const ComputeOptions& options) {
   const int64_t P = cache.pad.size(1), S = suffix.size(1);
+  const bool fused = options.fused_attention;
   Tensor h = suffix.to(compute_dtype(net, options));
   for (size_t i = 0; i < net.expert.layers.size(); ++i) {
     const GemmaLayer& layer = net.expert.layers[i];
     const KeyValue& all = cache.layers[i];
-    const Normed n = layer.input_layernorm(h, modulations.input[i], options.fused_attention);
-    const KeyValue own = layer.keys_values(n.y, plan.rope);
+    const Normed n = layer.input_layernorm(h, modulations.input[i], fused);
+    const KeyValue own = layer.keys_values(n.y, plan.rope, fused);
     all.k.narrow(1, P, S).copy_(own.k);
     all.v.narrow(1, P, S).copy_(own.v);
     const Tensor attended =
-        nn::attend(layer.queries(n.y, plan.rope), all.k, all.v, plan.mask, options.fused_attention);
-    h = layer.finish(h, attended, n.gate, modulations.post_attention[i], options.fused_attention);
+        nn::attend(layer.queries(n.y, plan.rope, fused), all.k, all.v, plan.mask, fused);
+    h = layer.finish(h, attended, n.gate, modulations.post_attention[i], fused);
   }
   return net.expert.norm(h, modulations.final).y;
 }

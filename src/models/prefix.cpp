@@ -33,7 +33,7 @@ Tensor encode(FlowNet& net, const std::vector<CameraInput>& cameras, int64_t bat
   const auto run = [&p, batch, fused = options.fused_attention](const nn::Tensors& in) {
     const Tensor patches = p.vision_tower(in[0], fused);
     tap("vision_tower.0", patches.narrow(0, 0, batch));
-    return nn::Tensors{p.projector(patches)};
+    return nn::Tensors{p.projector(patches, fused)};
   };
   const nn::Tensors in{at::cat(pixels)};
   const bool trained = options.gradient_checkpointing && (nn::any_trainable(p.vision_tower) || nn::any_trainable(p.projector));

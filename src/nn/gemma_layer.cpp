@@ -12,17 +12,17 @@ Tensor split_heads(const Tensor& x, const RopeTable& rope) {
 
 }  // namespace
 
-Tensor GemmaLayer::queries(const Tensor& n, const RopeTable& rope) const {
-  return apply_rope(split_heads(self_attn.q_proj(n), rope), rope);
+Tensor GemmaLayer::queries(const Tensor& n, const RopeTable& rope, bool fused) const {
+  return apply_rope(split_heads(self_attn.q_proj(n, fused), rope), rope);
 }
 
-GemmaLayer::KeyValue GemmaLayer::keys_values(const Tensor& n, const RopeTable& rope) const {
-  return {apply_rope(split_heads(self_attn.k_proj(n), rope), rope), split_heads(self_attn.v_proj(n), rope)};
+GemmaLayer::KeyValue GemmaLayer::keys_values(const Tensor& n, const RopeTable& rope, bool fused) const {
+  return {apply_rope(split_heads(self_attn.k_proj(n, fused), rope), rope), split_heads(self_attn.v_proj(n, fused), rope)};
 }
 
 Tensor GemmaLayer::finish(const Tensor& h, const Tensor& attended, const Tensor& gate, const Tensor& modulation,
                           bool fused) const {
-  const Tensor middle = gated_residual(h, self_attn.o_proj(attended), gate);
+  const Tensor middle = gated_residual(h, self_attn.o_proj(attended, fused), gate);
   const Normed normed = post_attention_layernorm(middle, modulation, fused);
   return gated_residual(middle, mlp(normed.y, fused), normed.gate);
 }

@@ -33,8 +33,8 @@ struct GemmaLayer {
     at::Tensor k, v;  ///< [B, L, K, E], k after RoPE
   };
   /// @param n  normalised tokens [B, L, D]
-  at::Tensor queries(const at::Tensor& n, const RopeTable& rope) const;  ///< [B, L, H, E]
-  KeyValue keys_values(const at::Tensor& n, const RopeTable& rope) const;
+  at::Tensor queries(const at::Tensor& n, const RopeTable& rope, bool fused) const;  ///< [B, L, H, E]
+  KeyValue keys_values(const at::Tensor& n, const RopeTable& rope, bool fused) const;
 
   /// Everything behind the attention: output projection, residual, norm, MLP, residual.
   /// @param h         residual stream [B, L, D]

@@ -1,11 +1,12 @@
 #include "nn/linear.h"
 
+#include "nn/fast_linear.h"
 #include "tensor/tensor.h"
 
 namespace flexor::nn {
 
-Tensor Linear::operator()(const Tensor& x) const {
-  const Tensor y = at::linear(x, weight, bias);
+Tensor Linear::operator()(const Tensor& x, bool fused) const {
+  const Tensor y = fused ? fast_linear(x, weight, bias) : at::linear(x, weight, bias);
   if (!lora_a.defined()) {
     return y;
   }

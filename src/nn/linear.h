@@ -16,8 +16,9 @@ struct Linear {
   at::Tensor lora_b;  ///< [out, r]
   double lora_scale = 1.0;
 
-  at::Tensor operator()(const at::Tensor& x) const;  ///< [..., in] -> [..., out]
-  at::Tensor merged() const;                         ///< weight with the adapter added, detached
+  /// [..., in] -> [..., out]  @param fused  through the fastest matrix product rather than the reference's
+  at::Tensor operator()(const at::Tensor& x, bool fused = false) const;
+  at::Tensor merged() const;  ///< weight with the adapter added, detached
   void params(ParamVisitor& v);
 };
 

@@ -49,12 +49,12 @@ Tensor SiglipLayer::operator()(const Tensor& h, int64_t num_heads, bool fused) c
   const int64_t N = h.size(0), P = h.size(1), W = h.size(2);
   const Tensor n = layer_norm1(h);
   const auto heads = [&](const Linear& projection) {
-    return projection(n).view({N, P, num_heads, W / num_heads}).transpose(1, 2);  // [N, H, P, E]
+    return projection(n, fused).view({N, P, num_heads, W / num_heads}).transpose(1, 2);  // [N, H, P, E]
   };
   const Tensor attended = at::scaled_dot_product_attention(heads(q_proj), heads(k_proj), heads(v_proj));
-  const Tensor middle = h + out_proj(attended.transpose(1, 2).reshape({N, P, W}));
-  const Tensor hidden = fc1(layer_norm2(middle));
-  return middle + fc2(fused ? fused_gelu(hidden) : at::gelu(hidden, "tanh"));
+  const Tensor middle = h + out_proj(attended.transpose(1, 2).reshape({N, P, W}), fused);
+  const Tensor hidden = fc1(layer_norm2(middle), fused);
+  return middle + fc2(fused ? fused_gelu(hidden) : at::gelu(hidden, "tanh"), fused);
 }
 
 void SiglipLayer::params(ParamVisitor& v) {
