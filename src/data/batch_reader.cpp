@@ -20,9 +20,21 @@ namespace {
 
 /// One picture of a batch.
 struct PictureTask {
-  int64_t sample, camera;
+  int64_t sample, camera;  ///< camera: place in RawBatch::cameras
   PictureRef ref;
 };
+
+// Indices into mixture.cameras() of the wanted ones.
+std::vector<int64_t> select_cameras(const Mixture& mixture, const BatchFormat& format) {
+  std::vector<int64_t> selected;
+  for (size_t i = 0; format.pictures && i < mixture.cameras().size(); ++i) {
+    const auto& names = format.cameras;
+    if (names.empty() || std::find(names.begin(), names.end(), mixture.cameras()[i].name) != names.end()) {
+      selected.push_back(static_cast<int64_t>(i));
+    }
+  }
+  return selected;
+}
 
 // Pictures of one file together and forwards, so that each group of pictures is decoded once.
 bool in_file_order(const PictureTask& a, const PictureTask& b) {
@@ -42,7 +54,8 @@ struct BatchReader::State {
       : mixture(std::move(m)),
         format(f),
         source(max_open_files),
-        fits(mixture->cameras().size()),
+        cameras(select_cameras(*mixture, f)),
+        fits(cameras.size()),
         offsets(static_cast<size_t>(f.action_horizon)) {
     std::iota(offsets.begin(), offsets.end(), 0);
   }
@@ -50,18 +63,23 @@ struct BatchReader::State {
   std::shared_ptr<const Mixture> mixture;
   BatchFormat format;
   PictureSource source;
-  std::vector<std::unique_ptr<PictureFit>> fits;  // per camera
+  std::vector<int64_t> cameras;                   // those to read, as indices into mixture->cameras()
+  std::vector<std::unique_ptr<PictureFit>> fits;  // one for each
   TensorPool pool;
   std::vector<int64_t> offsets;  // of the action window: 0..T-1
   std::atomic<bool> cancelled{false};
 
-  Dataset const& dataset(const Mixture::Place& place) const { return mixture->dataset(place.part); }
+  const FeatureInfo& camera_info(int64_t camera) const {
+    return mixture->cameras()[static_cast<size_t>(cameras[static_cast<size_t>(camera)])];
+  }
+
+  const Dataset& dataset(const Mixture::Place& place) const { return mixture->dataset(place.part); }
 
   // "episode 3, frame 7, observation.images.top", after the file that the error names itself.
   Error with_place(const Error& error, const Mixture::Place& place, int64_t camera) const {
     const auto id = dataset(place).frame_id(place.position);
     const std::string where =
-        str_cat("episode ", id.episode_index, ", frame ", id.frame_index, ", ", mixture->cameras()[camera].name);
+        str_cat("episode ", id.episode_index, ", frame ", id.frame_index, ", ", camera_info(camera).name);
     const std::string file = error.where().empty() ? dataset(place).root() : error.where();
     return {error.kind(), error.what(), str_cat(file, ", ", where), error.hint()};
   }
@@ -114,9 +132,9 @@ struct BatchReader::State {
     });
     std::vector<PictureTask> tasks;
     for (const size_t i : samples) {
-      for (int64_t camera = 0; camera < static_cast<int64_t>(fits.size()); ++camera) {
+      for (int64_t camera = 0; camera < static_cast<int64_t>(cameras.size()); ++camera) {
         try {
-          const int64_t own = mixture->camera_index(places[i].part, camera);
+          const int64_t own = mixture->camera_index(places[i].part, cameras[static_cast<size_t>(camera)]);
           tasks.push_back({static_cast<int64_t>(i), camera, dataset(places[i]).picture(own, places[i].position)});
         } catch (const Error& error) {
           throw with_place(error, places[i], camera);
@@ -160,14 +178,15 @@ struct BatchReader::State {
   }
 
   void read_pictures(std::span<const Mixture::Place> places, int64_t epoch, int64_t first_index, RawBatch& batch) {
-    for (const FeatureInfo& camera : mixture->cameras()) {
-      batch.cameras.push_back({camera.name, {}});
+    for (size_t camera = 0; camera < cameras.size(); ++camera) {
+      batch.cameras.push_back({camera_info(static_cast<int64_t>(camera)).name, {}});
     }
     for (const PictureTask& task : list_pictures(places)) {
       if (cancelled) {
         throw Error(ErrorKind::kInterrupted, "reading a batch was cancelled");
       }
-      const uint64_t seed = augmentation_seed(format.seed, epoch, first_index + task.sample, task.camera);
+      const uint64_t seed =
+          augmentation_seed(format.seed, epoch, first_index + task.sample, cameras[static_cast<size_t>(task.camera)]);
       try {
         read_picture(task, seed, static_cast<int64_t>(places.size()), batch.cameras[static_cast<size_t>(task.camera)]);
       } catch (const Error& error) {
@@ -195,9 +214,7 @@ RawBatch BatchReader::read(std::span<const int64_t> positions, int64_t epoch, in
   s.read_identity(places, batch);
   s.read_state(places, batch);
   s.read_actions(places, batch);
-  if (s.format.pictures) {
-    s.read_pictures(places, epoch, first_index, batch);
-  }
+  s.read_pictures(places, epoch, first_index, batch);
   return batch;
 }
 

@@ -19,6 +19,8 @@ struct BatchFormat {
   ImageTransforms image_transforms = ImageTransforms::kNone;
   uint64_t seed = 1000;  ///< of the image augmentation
   bool pictures = true;  ///< false: numeric columns only
+  /// Cameras to read (names after the rename map); those that the data lack are left out. Empty: all there are.
+  std::vector<std::string> cameras = {};
 };
 
 /// Reads batches on the calling thread, with open video files of its own. One per thread.
@@ -31,8 +33,7 @@ class BatchReader {
   BatchReader& operator=(const BatchReader&) = delete;
 
   /// @param positions    global positions of the mixture, at least one
-  /// @param epoch, first_index  where the batch stands in the training order; with the seed they decide the
-  /// augmentation
+  /// @param epoch, first_index  place of the batch in the training order, which decides the augmentation with the seed
   /// @throws Error(kData), Error(kFile) naming dataset file, episode, frame and camera
   RawBatch read(std::span<const int64_t> positions, int64_t epoch = 0, int64_t first_index = 0);
 

@@ -170,6 +170,18 @@ TEST(Loader, ResumesAtAnyStep) {
   EXPECT_NEAR(resumed.epoch(), 1 + 32.0 / 251, 1e-12);
 }
 
+TEST(Loader, ReadsOnlyTheCamerasAskedFor) {
+  LoaderConfig c = config(1);
+  const auto mixture = open("v21_h264");
+  c.format.image_transforms = ImageTransforms::kOpenpi;
+  const RawBatch all = copy_of(Loader(mixture, c).next());
+  c.format.cameras = {"observation.images.wrist", "observation.images.other"};
+  const RawBatch some = Loader(mixture, c).next();
+  ASSERT_EQ(some.cameras.size(), 1U);
+  EXPECT_EQ(some.cameras[0].name, "observation.images.wrist");
+  EXPECT_TRUE(at::equal(some.cameras[0].pixels, all.cameras[1].pixels));
+}
+
 TEST(Loader, FloatPicturesAreNearTheBytes) {
   LoaderConfig c = config(1);
   const auto mixture = open("v21_h264");

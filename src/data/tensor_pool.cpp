@@ -1,5 +1,7 @@
 #include "data/tensor_pool.h"
 
+#include <atomic>
+
 #include "tensor/tensor.h"
 
 namespace flexor::data {
@@ -12,6 +14,7 @@ at::Tensor TensorPool::get(at::IntArrayRef sizes, at::ScalarType dtype) {
     // Views that somebody still holds count as references to the storage.
     if (tensor.use_count() == 1 && tensor.storage().use_count() == 1) {
       if (tensor.scalar_type() == dtype && tensor.sizes() == sizes) {
+        std::atomic_thread_fence(std::memory_order_acquire);  // its last user, maybe another thread, is done with it
         return tensor;
       }
       free_other = i;
