@@ -33,6 +33,7 @@ while [ $# -gt 0 ]; do
   shift
 done
 [ ${#targets[@]} -gt 0 ] || targets=(demo test)
+ref=$(git rev-parse "$ref")
 [ "$(id -u)" -eq 0 ] || { echo "error: chroot needs root" >&2; exit 1; }
 command -v debootstrap >/dev/null || { echo "error: debootstrap is missing (apt-get install debootstrap)" >&2; exit 1; }
 if [ -z "$dir" ]; then
@@ -98,9 +99,9 @@ for file in "${copies[@]}"; do mkdir -p "$dir$(dirname "$file")" && cp -L "$file
 
 rm -rf "$dir/root/flexor"
 git clone -q --no-local . "$dir/root/flexor"
-git -C "$dir/root/flexor" checkout -q --detach "$(git rev-parse "$ref")"
+git -C "$dir/root/flexor" checkout -q --detach "$ref"
 for target in "${targets[@]}"; do timed "make $target" inside "cd /root/flexor && make $target"; done
 
 echo
-echo "proved on Debian $suite at $(git rev-parse --short "$ref"), $(nproc) cores:"
+echo "proved on Debian $suite at ${ref:0:10}, $(nproc) cores:"
 printf '  %s\n' "${report[@]}"
