@@ -58,6 +58,7 @@ class Loader {
       }
     }
     std::vector<std::pair<std::string, int64_t>> result;
+    result.reserve(files.size());
     for (const std::string& file : files) {
       result.emplace_back(file, -1);
     }

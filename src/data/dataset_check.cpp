@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
+#include <limits>
 #include <set>
 #include <string_view>
 #include <utility>
@@ -164,7 +165,7 @@ Suspects suspects(const Dataset& dataset, const Column& column) {
   constexpr double kHuge = 1e6;
   Suspects result;
   for (int64_t dim = 0; dim < column.width; ++dim) {
-    double low = INFINITY, high = -INFINITY;
+    double low = std::numeric_limits<double>::infinity(), high = -low;
     for (int64_t number = 0; number < dataset.num_episodes(); ++number) {
       for (int64_t k = 0; k < dataset.episode(number).length; ++k) {
         const double value = column.at(dataset.first_row(number) + k, dim);

@@ -29,6 +29,7 @@ void rename_features(DatasetInfo& info, const std::map<std::string, std::string>
                                     [&from = from](const FeatureInfo& f) { return f.recorded_name == from; });
     if (found == info.features.end()) {
       std::vector<std::string> known;
+      known.reserve(info.features.size());
       for (const FeatureInfo& feature : info.features) {
         known.push_back(feature.recorded_name);
       }
@@ -169,6 +170,7 @@ class DatasetBuilder {
 
   void find_cameras() {
     std::vector<const EpisodeRecord*> all;
+    all.reserve(records_.size());
     for (const EpisodeRecord& record : records_) {
       all.push_back(&record);
     }

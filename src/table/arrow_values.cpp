@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <arrow/util/float16.h>
 #include <limits>
-#include <utility>
 
 #include "base/str_cat.h"
 #include "table/arrow_chunks.h"

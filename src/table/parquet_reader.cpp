@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <arrow/io/file.h>
-#include <arrow/util/key_value_metadata.h>
 #include <numeric>
 #include <parquet/arrow/reader.h>
 #include <parquet/arrow/schema.h>
@@ -92,6 +91,7 @@ struct ParquetReader::State {
 
 Error ParquetReader::State::no_column(std::string_view name) const {
   std::vector<std::string> known;
+  known.reserve(columns.size());
   for (const ColumnInfo& column : columns) {
     known.push_back(column.name);
   }
@@ -198,6 +198,7 @@ std::vector<NumericColumn> ParquetReader::read_numerics(const std::vector<std::s
                                                         int last) const {
   const auto table = state_->read(names, first, last);
   std::vector<NumericColumn> result;
+  result.reserve(names.size());
   for (const std::string& name : names) {
     result.push_back(to_numeric(*table->GetColumnByName(name), {path(), name}));
   }

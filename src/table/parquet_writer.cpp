@@ -62,7 +62,7 @@ std::shared_ptr<arrow::Array> list_array(const std::vector<int32_t>& offsets,
 
 template <typename T>
 std::shared_ptr<arrow::Array> column_array(const WriteColumn& column, const std::vector<T>& values) {
-  const auto leaf = leaf_array(values);
+  auto leaf = leaf_array(values);
   if (column.layout == Layout::kScalar) {
     return leaf;
   }
