@@ -15,7 +15,8 @@ Json golden_lr(const char* key) {
 
 TEST(LrSchedule, IsLeRobotsForEveryLengthOfRun) {
   int64_t compared = 0;
-  for (const Json& entry : golden_lr("lr").as_array()) {
+  const Json golden = golden_lr("lr");
+  for (const Json& entry : golden.as_array()) {
     const ScheduleConfig config{.warmup_steps = entry.at("warmup").as_int(),
                                 .decay_steps = entry.at("decay").as_int(),
                                 .decay_lr = entry.at("decay_lr").as_double()};
@@ -31,7 +32,8 @@ TEST(LrSchedule, IsLeRobotsForEveryLengthOfRun) {
 
 TEST(LrSchedule, OfOpenpiDecaysFromTheEndOfTheWarmup) {
   const LrSchedule schedule({.type = "openpi"}, 2.5e-5, 30000);
-  for (const auto& [step, lr] : golden_lr("openpi_lr").as_object()) {
+  const Json golden = golden_lr("openpi_lr");
+  for (const auto& [step, lr] : golden.as_object()) {
     EXPECT_NEAR(schedule.lr(std::stoll(step)), lr.as_double(), 1e-12 * lr.as_double()) << "step " << step;
   }
 }
