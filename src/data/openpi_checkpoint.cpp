@@ -50,44 +50,16 @@ std::string policy_type(const std::string& weights) {
               weights);
 }
 
-/// What openpi's config.json says, in LeRobot's words; sizes may be given as in ours (`architecture`).
-schema::PolicyConfig policy_config(const Json& json, const std::string& path, const std::string& type,
-                                   int64_t state_dim, int64_t action_dim) {
-  using schema::FeatureType;
-  const Json &horizon = json.at("action_horizon"), &width = json.at("action_dim");
-  Json words = Json::object({{"type", type},
-                             {"chunk_size", horizon},
-                             {"n_action_steps", horizon},
-                             {"max_state_dim", width},
-                             {"max_action_dim", width}});
-  if (const Json* precision = json.find("precision")) {
-    words["dtype"] = *precision;
+/// The length of a feature by the statistics.
+void set_width(schema::PolicyFeature& feature, const schema::NormStats& stats) {
+  if (const auto it = stats.find(feature.name); it != stats.end()) {
+    feature.shape = {static_cast<int64_t>(it->second.at("mean").size())};
   }
-  for (const char* key : {"paligemma_variant", "action_expert_variant", "image_resolution", "architecture"}) {
-    if (const Json* value = json.find(key); value != nullptr && !value->is_null()) {
-      words[key] = *value;
-    }
-  }
-  schema::PolicyConfig config = schema::policy_config_from_json(words, path);
-  const std::vector<int64_t> picture = {3, config.image_resolution[0], config.image_resolution[1]};
-  config.input_features.clear();
-  for (const char* camera : {"base_0_rgb", "left_wrist_0_rgb", "right_wrist_0_rgb"}) {
-    config.input_features.push_back({str_cat(schema::kImagePrefix, camera), FeatureType::kVisual, picture});
-  }
-  config.input_features.push_back({std::string(schema::kStateKey), FeatureType::kState, {state_dim}});
-  config.output_features = {{std::string(schema::kActionKey), FeatureType::kAction, {action_dim}}};
-  return config;
-}
-
-/// Values a frame by the statistics, `fallback` without any.
-int64_t width_of(const schema::NormStats& stats, std::string_view name, int64_t fallback) {
-  const auto it = stats.find(name);
-  return it == stats.end() ? fallback : static_cast<int64_t>(it->second.at("mean").size());
 }
 
 }  // namespace
 
-std::optional<OpenpiCheckpoint> read_openpi_checkpoint(const std::string& folder, const std::string& norm_stats) {
+std::optional<schema::PolicyConfig> read_openpi_policy(const std::string& folder) {
   const std::string path = (fs::path(folder) / "config.json").string();
   std::error_code ignored;
   if (!fs::is_regular_file(path, ignored)) {
@@ -97,21 +69,40 @@ std::optional<OpenpiCheckpoint> read_openpi_checkpoint(const std::string& folder
   if (json.find("type") != nullptr || json.find("action_horizon") == nullptr) {
     return std::nullopt;
   }
+  const std::string type = policy_type((fs::path(folder) / "model.safetensors").string());
+  schema::PolicyConfig config = schema::policy_config_from_openpi(json, type, path);
+  Json ours = Json::object({{"type", type}});
+  for (const char* key : {"image_resolution", "architecture"}) {
+    if (const Json* value = json.find(key)) {
+      ours[key] = *value;
+    }
+  }
+  const schema::PolicyConfig sizes = schema::policy_config_from_json(ours, path);
+  config.image_resolution = sizes.image_resolution;
+  config.architecture = sizes.architecture;
+  const std::vector<int64_t> picture = {3, config.image_resolution[0], config.image_resolution[1]};
+  config.input_features.clear();
+  for (const char* camera : {"base_0_rgb", "left_wrist_0_rgb", "right_wrist_0_rgb"}) {
+    config.input_features.push_back({str_cat(schema::kImagePrefix, camera), schema::FeatureType::kVisual, picture});
+  }
+  config.input_features.push_back(
+      {std::string(schema::kStateKey), schema::FeatureType::kState, {config.max_state_dim}});
+  config.output_features = {{std::string(schema::kActionKey), schema::FeatureType::kAction, {config.max_action_dim}}};
+  return config;
+}
+
+std::optional<OpenpiCheckpoint> read_openpi_checkpoint(const std::string& folder, const std::string& norm_stats) {
+  std::optional<schema::PolicyConfig> policy = read_openpi_policy(folder);
+  if (!policy) {
+    return std::nullopt;
+  }
   const std::string stats_path = norm_stats.empty() ? find_norm_stats(folder) : norm_stats;
   schema::NormStats stats = stats_path.empty() ? schema::NormStats{} : read_openpi_norm_stats(stats_path);
-  OpenpiCheckpoint checkpoint;
-  try {
-    const int64_t width = json.at("action_dim").as_int();
-    checkpoint.policy =
-        policy_config(json, path, policy_type((fs::path(folder) / "model.safetensors").string()),
-                      width_of(stats, schema::kStateKey, width), width_of(stats, schema::kActionKey, width));
-  } catch (const Error& error) {
-    throw Error(error.kind() == ErrorKind::kFile ? ErrorKind::kFile : ErrorKind::kCheckpoint, error.what(),
-                error.where().empty() ? path : error.where(), error.hint());
-  }
-  checkpoint.processor = make_processor_config(checkpoint.policy, std::move(stats));
+  set_width(policy->input_features.back(), stats);
+  set_width(policy->output_features.back(), stats);
+  OpenpiCheckpoint checkpoint{.policy = *policy, .processor = make_processor_config(*policy, std::move(stats))};
   checkpoint.processor.formula = NormFormula::kOpenpi;
-  checkpoint.processor.prompt = checkpoint.policy.is_pi05() ? PromptStyle::kState : PromptStyle::kOpenpi;
+  checkpoint.processor.prompt = policy->is_pi05() ? PromptStyle::kState : PromptStyle::kOpenpi;
   return checkpoint;
 }
 
