@@ -1,7 +1,6 @@
 #include "train/data_setup.h"
 
 #include <algorithm>
-#include <set>
 #include <utility>
 #include <vector>
 
@@ -72,36 +71,6 @@ std::vector<schema::PolicyFeature> numeric_features(const schema::PolicyConfig& 
   return features;
 }
 
-/// One raw batch with every task once; all states are `state`, or undefined.
-data::RawBatch tasks_with_state(const std::set<std::string>& tasks, const Tensor& state) {
-  data::RawBatch raw;
-  raw.tasks.assign(tasks.begin(), tasks.end());
-  const auto rows = static_cast<int64_t>(raw.tasks.size());
-  raw.state = state.defined() ? state.expand({rows, state.size(-1)}).contiguous() : Tensor();
-  raw.episodes.assign(raw.tasks.size(), 0);
-  raw.frames.assign(raw.tasks.size(), 0);
-  return raw;
-}
-
-int64_t longest_of(const data::Processor& processor, const std::vector<std::string>& prompts) {
-  size_t longest = 0;
-  for (const std::string& prompt : prompts) {
-    longest = std::max(longest, processor.tokenizer().encode(prompt).size());
-  }
-  return static_cast<int64_t>(longest) + 1;
-}
-
-/// Prompt length of one frame, exactly.
-int64_t prompt_length(const data::Processor& processor, const data::Dataset& dataset, int64_t position) {
-  Tensor state;
-  if (processor.state_dim() > 0) {
-    state = at::empty({1, dataset.width(schema::kStateKey)}, at::kFloat);
-    const int64_t here[] = {0};
-    dataset.read_window(schema::kStateKey, position, here, {state.data_ptr<float>(), static_cast<size_t>(state.numel())});
-  }
-  return longest_of(processor, processor.prompts(tasks_with_state({dataset.task(position)}, state)));
-}
-
 }  // namespace
 
 TrainingData open_training_data(const TrainConfig& config) {
@@ -109,7 +78,7 @@ TrainingData open_training_data(const TrainConfig& config) {
   for (const MixEntry& entry : entries_of(config.dataset)) {
     const data::Dataset dataset = data::Dataset::open(
         {.root = entry.root, .episodes = config.dataset.episodes, .rename_map = config.rename_map, .columns = {}});
-    data::report_findings(data::check_dataset(dataset));
+    data::report_findings(data::check_dataset(dataset), entry.root);
     const data::EpisodeSplit split = data::split_episodes(dataset, config.dataset.eval_split);
     all.push_back({dataset, entry.weight});
     train.push_back({split.held_out.empty() ? dataset : dataset.select(split.train), entry.weight});
@@ -208,35 +177,6 @@ data::Tokenizer open_training_tokenizer(const TrainConfig& config, const std::st
   }
   throw data::missing_tokenizer("training needs the policy's tokenizer",
                                 config.policy.path.empty() ? "policy.tokenizer_path" : config.policy.path);
-}
-
-int64_t longest_prompt(const data::Processor& processor, const data::Mixture& data) {
-  std::set<std::string> tasks;
-  for (const data::Mixture::Part& part : data.parts()) {
-    for (const auto& [index, task] : part.dataset.tasks()) {
-      tasks.insert(task);
-    }
-  }
-  constexpr float kBeyondEveryBin = 1e9F;  // the last bin has the most digits
-  const Tensor state = processor.state_dim() > 0 ? at::full({1, processor.state_dim()}, kBeyondEveryBin) : Tensor();
-  return longest_of(processor, processor.prompts(tasks_with_state(tasks, state)));
-}
-
-void check_prompts(const data::Processor& processor, const data::Mixture& data) {
-  const int64_t limit = processor.config().max_length;
-  if (longest_prompt(processor, data) <= limit) {
-    return;
-  }
-  for (const data::Mixture::Part& part : data.parts()) {
-    for (int64_t position = 0; position < part.dataset.num_frames(); ++position) {
-      if (const int64_t length = prompt_length(processor, part.dataset, position); length > limit) {
-        const data::Dataset::FrameId frame = part.dataset.frame_id(position);
-        throw Error(ErrorKind::kData, str_cat("the prompt has ", length, " tokens, policy.tokenizer_max_length is ", limit),
-                    str_cat(part.dataset.root(), ", episode ", frame.episode_index, ", frame ", frame.frame_index),
-                    str_cat("policy.tokenizer_max_length=", longest_prompt(processor, data)));
-      }
-    }
-  }
 }
 
 }  // namespace flexor::train

@@ -38,10 +38,4 @@ TrainingStats training_stats(const TrainConfig& config, const schema::PolicyConf
 /// policy.tokenizer_path, else the tokenizer beside policy.path or in `folder`. @throws Error(kFile) if there is none
 data::Tokenizer open_training_tokenizer(const TrainConfig& config, const std::string& folder = {});
 
-/// Tokens (bos included) of the longest prompt that the data can give.
-int64_t longest_prompt(const data::Processor& processor, const data::Mixture& data);
-
-/// @throws Error(kData) naming policy.tokenizer_max_length if a prompt of these data would be cut
-void check_prompts(const data::Processor& processor, const data::Mixture& data);
-
 }  // namespace flexor::train

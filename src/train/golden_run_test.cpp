@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "base/log.h"
 #include "base/str_cat.h"
 #include "base/text.h"
 #include "config/load.h"
@@ -36,6 +37,7 @@ std::vector<Json> rows_of(const std::string& run_dir) {
 class GoldenRun : public ::testing::TestWithParam<std::string> {
  protected:
   void SetUp() override {
+    set_log_level(LogLevel::kOff);
     out_ = str_cat(::testing::TempDir(), "golden_run_", GetParam());
     fs::remove_all(out_);
     tiny_ = tests_path("golden/" + GetParam() + "_tiny");

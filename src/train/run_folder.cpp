@@ -63,7 +63,7 @@ TrainConfig stored_config(const std::string& run_dir, const std::optional<Checkp
   TrainConfig config;
   if (checkpoint) {
     TrainConfig base;
-    base.policy.config = read_policy_config(checkpoint->pretrained(), "");
+    base.policy.config = read_policy_config(checkpoint->pretrained());
     base.policy.config.input_features.clear();  // they belong to the fitted policy, config.yaml to the one as asked for
     base.policy.config.output_features.clear();
     config = load_train_config(sources, world, &base);
@@ -77,9 +77,10 @@ TrainConfig stored_config(const std::string& run_dir, const std::optional<Checkp
 TrainConfig lerobot_config(const CheckpointRef& checkpoint, const std::string& run_dir, bool has_batch_file) {
   const std::string path = checkpoint.pretrained() + "/train_config.json";
   TrainConfig config;
-  config.policy.config = read_policy_config(checkpoint.pretrained(), "");
+  config.policy.config = read_policy_config(checkpoint.pretrained());
   take_lerobot_train_config(config, Json::read_file(path), path);
   config.optimizer.master_dtype = config.policy.config.dtype == "bfloat16" ? "none" : config.optimizer.master_dtype;
+  give_preset(config);
   config.output_dir = run_dir;
   if (has_batch_file) {
     config.dataset = {};

@@ -13,6 +13,7 @@
 #include "base/interrupt.h"
 #include "base/log.h"
 #include "base/str_cat.h"
+#include "data/prompt_check.h"
 #include "nn/named_params.h"
 #include "tensor/tensor.h"
 #include "train/checkpoint.h"
@@ -40,7 +41,7 @@ std::string pretrained_source(const RunPlan& plan) {
 
 /// The policy of the checkpoint; its dtype is the run's, since config.json cannot say bfloat16_autocast.
 schema::PolicyConfig resumed_policy(const RunPlan& plan) {
-  schema::PolicyConfig policy = read_policy_config(plan.checkpoint->pretrained(), "");
+  schema::PolicyConfig policy = read_policy_config(plan.checkpoint->pretrained());
   policy.dtype = plan.config.policy.config.dtype;
   policy.gradient_checkpointing = plan.config.policy.config.gradient_checkpointing;
   return policy;
@@ -64,7 +65,9 @@ std::shared_ptr<const data::Processor> new_processor(const RunPlan& plan, Inputs
   auto processor = make();
   if (plan.config.policy.fit_to_data) {
     constexpr int64_t kMultiple = 8;
-    const int64_t longest = longest_prompt(*processor, *inputs.data->all);
+    const int64_t longest = data::prompt_length(tokenizer, processor->config().prompt, data::distinct_tasks(*inputs.data->all),
+                                                processor->state_dim())
+                                .at_most;
     inputs.policy.tokenizer_max_length = (longest + kMultiple - 1) / kMultiple * kMultiple;
     schema::Architecture sizes = inputs.policy.sizes();
     sizes.vocab_size = tokenizer.vocab_size();
@@ -95,7 +98,7 @@ Inputs prepare(const RunPlan& plan) {
     inputs.processor = new_processor(plan, inputs);
   }
   check_tokenizer(inputs.processor->tokenizer(), inputs.policy);
-  check_prompts(*inputs.processor, *inputs.data->all);
+  data::check_prompts(*inputs.processor, *inputs.data->all);
   return inputs;
 }
 
@@ -121,7 +124,7 @@ Progress start_progress(const RunPlan& plan, TrainerParts& parts) {
   if (plan.checkpoint) {
     progress = load_checkpoint(*plan.checkpoint, *parts.model, *parts.optimizer, parts.ema.get(), plan.config.lora.enable);
     log_info("resumed", {{"checkpoint", plan.checkpoint->folder}, {"step", progress.step}});
-  } else if (plan.is_resumed) {
+  } else if (plan.config.is_resume()) {
     log_info("no complete checkpoint yet, starting at step 0", {{"output_dir", plan.config.output_dir}});
   }
   progress.schedule_steps = std::max(progress.schedule_steps, plan.schedule_steps);
@@ -173,12 +176,14 @@ RunResult run(const config::Sources& sources) {
     at::set_num_threads(static_cast<int>(plan.config.threads));
   }
   at::globalContext().setDeterministicAlgorithms(plan.config.deterministic, /*warn_only=*/false);
-  Inputs inputs = prepare(plan);
-  start_run_folder(plan);
-  store_stats(plan, inputs);
+  const Inputs inputs = prepare(plan);
+  check_writable_folder(plan.config.output_dir);
   auto parallel = single_process();
   const int64_t world = parallel->world();
-  Trainer trainer(build(plan, std::move(inputs), std::move(parallel)));
+  TrainerParts parts = build(plan, inputs, std::move(parallel));
+  start_run_folder(plan);  // from here on the run exists: what failed above leaves an empty folder, free for another try
+  store_stats(plan, inputs);
+  Trainer trainer(std::move(parts));
   const Closing closing = trainer.run();
   write_closing(closing, plan.config, world);
   print_closing(std::cout, closing);

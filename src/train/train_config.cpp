@@ -7,6 +7,7 @@
 #include "base/file.h"
 #include "base/str_cat.h"
 #include "config/field_table.h"
+#include "data/openpi_checkpoint.h"
 #include "tensor/safetensors.h"
 
 namespace flexor::train {
@@ -179,16 +180,25 @@ int64_t accumulation(const TrainConfig& config, int64_t world) {
   return config.global_batch_size ? *config.global_batch_size / (config.batch_size * world) : 1;
 }
 
-schema::PolicyConfig read_policy_config(const std::string& folder, const std::string& type_if_openpi) {
+void give_preset(TrainConfig& c) {
+  schema::PolicyConfig& p = c.policy.config;
+  p.optimizer_lr = c.optimizer.lr;
+  p.optimizer_betas = c.optimizer.betas;
+  p.optimizer_eps = c.optimizer.eps;
+  p.optimizer_weight_decay = c.optimizer.weight_decay;
+  p.optimizer_grad_clip_norm = c.optimizer.grad_clip_norm;
+  p.scheduler_warmup_steps = c.scheduler.warmup_steps;
+  p.scheduler_decay_steps = c.scheduler.decay_steps;
+  p.scheduler_decay_lr = c.scheduler.decay_lr;
+}
+
+schema::PolicyConfig read_policy_config(const std::string& folder) {
+  if (const std::optional<schema::PolicyConfig> openpi = data::read_openpi_policy(folder)) {
+    return *openpi;
+  }
   const std::string path = folder + "/config.json";
-  const Json json = Json::read_file(path);
-  if (json.find("type") != nullptr) {
-    return schema::policy_config_from_json(json, path);
-  }
-  if (type_if_openpi.empty()) {
-    throw Error(ErrorKind::kConfig, "openpi's config.json does not say whether it is pi0 or pi05", path, "policy.type=pi05");
-  }
-  return schema::policy_config_from_openpi(json, type_if_openpi, path);
+  check_input_file(path);
+  return schema::policy_config_from_json(Json::read_file(path), path);
 }
 
 namespace {
@@ -204,19 +214,6 @@ void take_preset(TrainConfig& c) {
   c.scheduler.warmup_steps = p.scheduler_warmup_steps;
   c.scheduler.decay_steps = p.scheduler_decay_steps;
   c.scheduler.decay_lr = p.scheduler_decay_lr;
-}
-
-/// What the run used becomes the preset of the policy that it writes.
-void give_preset(TrainConfig& c) {
-  schema::PolicyConfig& p = c.policy.config;
-  p.optimizer_lr = c.optimizer.lr;
-  p.optimizer_betas = c.optimizer.betas;
-  p.optimizer_eps = c.optimizer.eps;
-  p.optimizer_weight_decay = c.optimizer.weight_decay;
-  p.optimizer_grad_clip_norm = c.optimizer.grad_clip_norm;
-  p.scheduler_warmup_steps = c.scheduler.warmup_steps;
-  p.scheduler_decay_steps = c.scheduler.decay_steps;
-  p.scheduler_decay_lr = c.scheduler.decay_lr;
 }
 
 /// policy.type and policy.path as given, before anything else is decided.
@@ -268,7 +265,7 @@ TrainConfig load_train_config(const config::Sources& sources, int64_t world, con
     const PolicySection given = peek_policy(sources, world, origins);
     const std::string type = origins.is_set("policy.type") ? given.config.type : std::string();
     if (!given.path.empty()) {
-      config.policy.config = read_policy_config(given.path, type);
+      config.policy.config = read_policy_config(given.path);
     } else if (!type.empty()) {
       config.policy.config = schema::default_policy_config(type);
     } else {

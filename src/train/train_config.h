@@ -119,7 +119,10 @@ int64_t accumulation(const TrainConfig& config, int64_t world);
 /// @throws Error(kConfig), Error(kFile), Error(kCheckpoint)
 TrainConfig load_train_config(const config::Sources& sources, int64_t world, const TrainConfig* base = nullptr);
 
+/// What optimizer and schedule say becomes the preset of the policy, which holds the same numbers under its own keys.
+void give_preset(TrainConfig& config);
+
 /// config.json of a policy folder, as LeRobot or openpi wrote it.
-schema::PolicyConfig read_policy_config(const std::string& folder, const std::string& type_if_openpi);
+schema::PolicyConfig read_policy_config(const std::string& folder);
 
 }  // namespace flexor::train
