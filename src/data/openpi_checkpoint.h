@@ -14,9 +14,9 @@ struct OpenpiCheckpoint {
   ProcessorConfig processor;    ///< openpi's formulas and prompts
 };
 
-/// The policy of such a folder, for fine-tuning: state and action have `action_dim` values, as the weights have. Nothing
-/// if `folder` is not of this kind (its config.json has a `type`, as LeRobot's has). Whether it is pi0 or pi0.5 is read
-/// off the weights' names. Sizes other than the variants' may be given as in our config.json (`architecture`,
+/// The policy of such a folder, for fine-tuning: state and action have `action_dim` values, as the weights have.
+/// Nothing if `folder` is not of this kind (its config.json has a `type`, as LeRobot's has). Whether it is pi0 or pi0.5
+/// is read off the weights' names. Sizes other than the variants' may be given as in our config.json (`architecture`,
 /// `image_resolution`). @throws Error(kFile), Error(kCheckpoint)
 std::optional<schema::PolicyConfig> read_openpi_policy(const std::string& folder);
 

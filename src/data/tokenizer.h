@@ -62,8 +62,8 @@ class Tokenizer {
 /// The file that Tokenizer::open(path) would read, or "" if there is none below `path`.
 std::string find_tokenizer(const std::string& path);
 
-/// @throws Error(kData) if the number of ids differs by over 1 % from the rows of the policy's embedding table: then the
-///         tokenizer belongs to another model, and its ids would mean other words
+/// @throws Error(kData) if the number of ids differs by over 1 % from the rows of the policy's embedding table: then
+///         the tokenizer belongs to another model, and its ids would mean other words
 void check_vocabulary(const Tokenizer& tokenizer, int64_t embedding_rows);
 
 /// The error to throw where a tokenizer is needed and there is none: says how to name one and why none is fetched.
