@@ -96,8 +96,9 @@ class VideoCheck {
       if (const uint64_t missing = missing_bytes(path_); missing > 0) {
         add(Severity::kError, "video_truncated", "", "", str_cat("the video lacks its last ", missing, " bytes"),
             "copy the file again");
+      } else {
+        compare(media::VideoReader::open(path_)->info());
       }
-      compare(media::VideoReader::open(path_)->info());
     } catch (const Error& error) {
       add(Severity::kError, "video_unreadable", "", "", error.what(), error.hint());
     }

@@ -8,11 +8,11 @@
 
 namespace flexor::data {
 
-std::string Finding::where() const {
-  std::string text;
+std::string Finding::where(const std::string& root) const {
+  std::string text = file.empty() ? root : std::string();
   const auto add = [&text](const std::string& part) { text += (text.empty() ? "" : ", ") + part; };
   if (!file.empty()) {
-    add(file);
+    add(root.empty() ? file : str_cat(root, "/", file));
   }
   if (episode) {
     add(str_cat("episode ", *episode));
@@ -59,14 +59,16 @@ std::string describe(const Finding& finding) {
 
 }  // namespace
 
-void report_findings(const std::vector<Finding>& findings) {
+void report_findings(const std::vector<Finding>& findings, const std::string& root) {
   constexpr size_t kShown = 8;
   std::vector<const Finding*> errors;
   for (const Finding& finding : findings) {
     if (finding.severity == Severity::kError) {
       errors.push_back(&finding);
     } else {
-      log_warn("dataset: " + describe(finding), {{"where", finding.where()}});
+      const std::string where = finding.where(root);
+      log_warn("dataset: " + describe(finding),
+               where.empty() ? std::vector<LogField>{} : std::vector<LogField>{{"where", where}});
     }
   }
   if (errors.empty()) {
@@ -76,13 +78,13 @@ void report_findings(const std::vector<Finding>& findings) {
   if (errors.size() > 1) {
     what = str_cat("the dataset has ", errors.size(), " errors:");
     for (size_t i = 0; i < std::min(errors.size(), kShown); ++i) {
-      what += str_cat("\n  ", describe(*errors[i]), " (", errors[i]->where(), ")");
+      what += str_cat("\n  ", describe(*errors[i]), " (", errors[i]->where(root), ")");
     }
     if (errors.size() > kShown) {
       what += str_cat("\n  and ", errors.size() - kShown, " more");
     }
   }
-  throw Error(ErrorKind::kData, what, errors[0]->where(), errors[0]->hint);
+  throw Error(ErrorKind::kData, what, errors[0]->where(root), errors[0]->hint);
 }
 
 }  // namespace flexor::data

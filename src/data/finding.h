@@ -22,7 +22,8 @@ struct Finding {
   std::string message = {};  ///< one sentence, lower case, without the place
   std::string hint = {};
 
-  std::string where() const;  ///< "data/x.parquet, episode 3, frame 7, feature action"
+  /// "ROOT/data/x.parquet, episode 3, frame 7, feature action"; without a file the root stands alone.
+  std::string where(const std::string& root = {}) const;
 };
 
 Json to_json(const Finding& finding);  ///< all keys, null where it does not apply
@@ -30,7 +31,8 @@ Json to_json(const Finding& finding);  ///< all keys, null where it does not app
 bool has_errors(const std::vector<Finding>& findings);
 
 /// Logs every warning, then throws if there is an error.
+/// @param root  the dataset's folder, to make the files of the findings paths
 /// @throws Error(kData) with the first error's place and hint; more than one: how many, and the first few
-void report_findings(const std::vector<Finding>& findings);
+void report_findings(const std::vector<Finding>& findings, const std::string& root = {});
 
 }  // namespace flexor::data
