@@ -11,7 +11,7 @@ namespace {
 // Largest number of fraction bits with which the largest weight still fits 15 bits (PyTorch's and Pillow's rule).
 int weight_precision(double largest) {
   int precision = 0;
-  while (precision < 22 && static_cast<int>(0.5 + largest * (1 << (precision + 1))) < (1 << 15)) {
+  while (precision < 22 && std::lround(largest * (1 << (precision + 1))) < (1 << 15)) {
     ++precision;
   }
   return precision;
@@ -66,8 +66,8 @@ ResizeWithPad::Axis ResizeWithPad::make_axis(int in, int out) {
   axis.fixed.precision = weight_precision(largest);
   const double one = 1 << axis.fixed.precision;
   for (size_t i = 0; i < n; ++i) {
-    axis.fixed.weight0[i] = static_cast<int16_t>(0.5 + share0[i] * one);
-    axis.fixed.weight1[i] = static_cast<int16_t>(0.5 + share1[i] * one);
+    axis.fixed.weight0[i] = static_cast<int16_t>(std::lround(share0[i] * one));
+    axis.fixed.weight1[i] = static_cast<int16_t>(std::lround(share1[i] * one));
   }
   axis.fixed.widen();
   return axis;
@@ -80,7 +80,7 @@ void ResizeWithPad::scale_row(const uint8_t* source, uint8_t* out) const {
 void ResizeWithPad::scale_row(const uint8_t* source, float* out) const {
   for (int x = 0; x < nw_; ++x) {
     const auto i = static_cast<size_t>(x);
-    const uint8_t *a = source + 3 * x_.index_f[i], *b = source + 3 * x_.next_f[i];
+    const uint8_t *a = source + ptrdiff_t{3} * x_.index_f[i], *b = source + ptrdiff_t{3} * x_.next_f[i];
     const float wb = x_.lambda[i], wa = 1.0F - wb;
     for (int c = 0; c < 3; ++c) {
       out[c * nw_ + x] = static_cast<float>(a[c]) / 255.0F * wa + static_cast<float>(b[c]) / 255.0F * wb;
@@ -135,7 +135,8 @@ void ResizeWithPad::to_uint8(const Picture& picture, std::span<uint8_t> out) {
     const uint8_t* b = scaled_row(rows_, taps.next[i], taps.index[i], scale);
     for (int c = 0; c < 3; ++c) {
       uint8_t* target = out.data() + (ptrdiff_t{c} * th_ + top_ + y) * tw_ + left_;
-      blend_rows(a + c * nw_, b + c * nw_, taps.weight0[i], taps.weight1[i], taps.precision, nw_, target);
+      blend_rows(a + ptrdiff_t{c} * nw_, b + ptrdiff_t{c} * nw_, taps.weight0[i], taps.weight1[i], taps.precision, nw_,
+                 target);
     }
   }
 }
@@ -150,7 +151,7 @@ void ResizeWithPad::blend_float(const ScaleRow& scale, std::span<float> out) {
     const float wb = y_.lambda[i], wa = 1.0F - wb;
     for (int c = 0; c < 3; ++c) {
       float* target = out.data() + (ptrdiff_t{c} * th_ + top_ + y) * tw_ + left_;
-      const float *ra = a + c * nw_, *rb = b + c * nw_;
+      const float *ra = a + ptrdiff_t{c} * nw_, *rb = b + ptrdiff_t{c} * nw_;
       for (int x = 0; x < nw_; ++x) {
         target[x] = std::clamp(ra[x] * wa + rb[x] * wb, 0.0F, 1.0F);
       }

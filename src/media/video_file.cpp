@@ -1,13 +1,16 @@
 #include "media/video_file.h"
 
 extern "C" {
-#include <libavcodec/avcodec.h>
+#include <libavcodec/codec_id.h>
+#include <libavcodec/codec_par.h>
+#include <libavcodec/packet.h>
 #include <libavformat/avformat.h>
 #include <libavutil/mathematics.h>
 #include <libavutil/pixdesc.h>
 }
 
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <fstream>
 #include <string_view>
@@ -109,7 +112,7 @@ void VideoFile::read_facts() {
   }
   info_.num_frames = stream.nb_frames;
   if (info_.num_frames <= 0) {
-    info_.num_frames = static_cast<int64_t>(info_.duration_s * info_.fps.value() + 0.5);
+    info_.num_frames = std::llround(info_.duration_s * info_.fps.value());
   }
   const double ticks_per_frame = 1.0 / (info_.fps.value() * info_.time_base.value());
   slack_ = static_cast<int64_t>(std::max(0.0, ticks_per_frame / 2 - 1));

@@ -1,12 +1,11 @@
 #include "media/video_reader.h"
 
 extern "C" {
-#include <libavcodec/avcodec.h>
+#include <libavcodec/packet.h>
 #include <libavutil/frame.h>
 #include <libavutil/pixdesc.h>
 }
 
-#include <algorithm>
 #include <cmath>
 #include <iomanip>
 #include <limits>

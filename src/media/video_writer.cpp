@@ -11,7 +11,6 @@ extern "C" {
 #include <initializer_list>
 #include <string_view>
 #include <system_error>
-#include <utility>
 
 #include "base/error.h"
 #include "base/str_cat.h"
