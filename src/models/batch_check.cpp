@@ -28,7 +28,8 @@ void check_tokens(const Batch& batch, const PolicyConfig& config) {
   check_input(batch.tokens, at::kLong, {-1, -1}, "tokens [B, L]");
   const int64_t B = batch.tokens.size(0), L = batch.tokens.size(1);
   if (B == 0 || L == 0) {
-    refuse("tokens have shape " + shape_text(batch.tokens.sizes()) + ", at least one row and column are needed", "tokens");
+    refuse("tokens have shape " + shape_text(batch.tokens.sizes()) + ", at least one row and column are needed",
+           "tokens");
   }
   check_input(batch.token_mask, at::kBool, {B, L}, "token_mask [B, L]");
   const int64_t vocab = config.sizes().vocab_size;
@@ -69,8 +70,8 @@ void check_cameras(const Batch& batch, const PolicyConfig& config) {
 }
 
 /// A state or action: float32, last axis no longer than the policy's.
-void check_vector(const Tensor& tensor, std::initializer_list<int64_t> leading, int64_t longest, const std::string& name,
-                  const std::string& key) {
+void check_vector(const Tensor& tensor, std::initializer_list<int64_t> leading, int64_t longest,
+                  const std::string& name, const std::string& key) {
   if (!tensor.defined()) {
     refuse(name + " is missing", name);
   }

@@ -2,7 +2,6 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-
 #include <limits>
 
 #include "base/error.h"
@@ -27,9 +26,13 @@ std::string complaint(const schema::Batch& batch, const std::string& kind = "pi0
   return "";
 }
 
-schema::Batch good() { return GoldenPolicy::open("pi0").inputs.batch; }
+schema::Batch good() {
+  return GoldenPolicy::open("pi0").inputs.batch;
+}
 
-TEST(BatchCheck, AcceptsTheGolden) { EXPECT_EQ(complaint(good()), ""); }
+TEST(BatchCheck, AcceptsTheGolden) {
+  EXPECT_EQ(complaint(good()), "");
+}
 
 TEST(BatchCheck, TokensMustFitTheEmbedding) {
   auto batch = good();

@@ -11,9 +11,12 @@ namespace flexor::models {
 namespace {
 
 class Bf16 : public ::testing::TestWithParam<std::string> {};
-INSTANTIATE_TEST_SUITE_P(Golden, Bf16, ::testing::Values("pi0", "pi05"), kind_of<::testing::TestParamInfo<std::string>>);
+INSTANTIATE_TEST_SUITE_P(Golden, Bf16, ::testing::Values("pi0", "pi05"),
+                         kind_of<::testing::TestParamInfo<std::string>>);
 
-double loss_of(const LossOutput& out) { return out.loss.item<double>(); }
+double loss_of(const LossOutput& out) {
+  return out.loss.item<double>();
+}
 
 double grad_norm(PolicyModel& model) {
   double sum = 0;
@@ -35,16 +38,19 @@ TEST_P(Bf16, ExplicitAttentionRoundsAsTheReference) {
   GoldenPolicy golden = GoldenPolicy::open(GetParam(), "bfloat16", without_savings(/*fused=*/false));
   const auto taps = record([&] { golden.loss().loss.backward(); });
   for (const char* name : {"layer_first.prefix", "layer_first.suffix"}) {
-    EXPECT_TRUE(testing::tensor_close_on_average(taps.at(name), golden.want(str_cat("bf16.", name)), 1e-3, 2e-2)) << name;
+    EXPECT_TRUE(testing::tensor_close_on_average(taps.at(name), golden.want(str_cat("bf16.", name)), 1e-3, 2e-2))
+        << name;
   }
   for (const char* name : {"layer_last.prefix", "layer_last.suffix"}) {  // a flipped rounding grows on its way through
-    EXPECT_TRUE(testing::tensor_close_on_average(taps.at(name), golden.want(str_cat("bf16.", name)), 4e-3, 0.1)) << name;
+    EXPECT_TRUE(testing::tensor_close_on_average(taps.at(name), golden.want(str_cat("bf16.", name)), 4e-3, 0.1))
+        << name;
   }
   for (const char* name : {"vision_tower.0", "image_features.0", "prefix_embs", "suffix_embs"}) {
     EXPECT_TENSOR_NEAR(taps.at(name), golden.want(str_cat("bf16.", name)), 1e-4, 2e-5) << name;
   }
   for (const char* name : {"suffix_out", "v_t"}) {
-    EXPECT_TRUE(testing::tensor_close_on_average(taps.at(name), golden.want(str_cat("bf16.", name)), 2e-3, 2e-2)) << name;
+    EXPECT_TRUE(testing::tensor_close_on_average(taps.at(name), golden.want(str_cat("bf16.", name)), 2e-3, 2e-2))
+        << name;
   }
   const double want = golden.want("bf16.loss").item<double>();
   EXPECT_NEAR(taps.at("loss").item<double>(), want, 2e-3 * want);
@@ -52,10 +58,12 @@ TEST_P(Bf16, ExplicitAttentionRoundsAsTheReference) {
   EXPECT_NEAR(grad_norm(*golden.model), norm, 3e-2 * norm);
 }
 
-double mean_distance(const Tensor& a, const Tensor& b) { return (a.to(at::kDouble) - b.to(at::kDouble)).abs().mean().item<double>(); }
+double mean_distance(const Tensor& a, const Tensor& b) {
+  return (a.to(at::kDouble) - b.to(at::kDouble)).abs().mean().item<double>();
+}
 
-// The fused kernel keeps scores and weights in float32 where the reference rounds them to bfloat16, so the two differ by
-// such roundings; what can be asked is that it is no further from the float32 results than the reference is.
+// The fused kernel keeps scores and weights in float32 where the reference rounds them to bfloat16, so the two differ
+// by such roundings; what can be asked is that it is no further from the float32 results than the reference is.
 TEST_P(Bf16, FusedAttentionIsAsCloseToFloat32AsTheReference) {
   const GoldenPolicy exact = GoldenPolicy::open(GetParam());
   for (const bool savings : {false, true}) {
@@ -79,11 +87,13 @@ TEST_P(Bf16, ActionsMatchTheReference) {
   GoldenPolicy golden = GoldenPolicy::open(GetParam(), "bfloat16", without_savings(/*fused=*/false));
   const auto taps = record([&] { golden.sample(); });
   for (const char* name : {"sampled_actions", "predict_action_chunk", "sample_v.0", "sample_v.9", "sample_x.5"}) {
-    EXPECT_TRUE(testing::tensor_close_on_average(taps.at(name), golden.want(str_cat("bf16.", name)), 1e-3, 1e-2)) << name;
+    EXPECT_TRUE(testing::tensor_close_on_average(taps.at(name), golden.want(str_cat("bf16.", name)), 1e-3, 1e-2))
+        << name;
   }
   SampleOptions four;
   four.num_steps = 4;
-  EXPECT_TRUE(testing::tensor_close_on_average(golden.sample(four), golden.want("bf16.sampled_actions_4steps"), 1e-3, 1e-2));
+  EXPECT_TRUE(
+      testing::tensor_close_on_average(golden.sample(four), golden.want("bf16.sampled_actions_4steps"), 1e-3, 1e-2));
 }
 
 TEST_P(Bf16, ExactRopeFrequenciesAreASwitch) {
@@ -91,7 +101,8 @@ TEST_P(Bf16, ExactRopeFrequenciesAreASwitch) {
   options.reference_rope = false;
   GoldenPolicy golden = GoldenPolicy::open(GetParam(), "bfloat16", options);
   const auto taps = record([&] { golden.loss(); });
-  EXPECT_FALSE(testing::tensor_close_on_average(taps.at("layer_first.prefix"), golden.want("bf16.layer_first.prefix"), 1e-3, 1.0));
+  EXPECT_FALSE(testing::tensor_close_on_average(taps.at("layer_first.prefix"), golden.want("bf16.layer_first.prefix"),
+                                                1e-3, 1.0));
 }
 
 TEST_P(Bf16, AutocastMatchesTheReference) {

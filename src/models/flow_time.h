@@ -1,7 +1,6 @@
 #pragma once
 #include <ATen/core/Generator.h>
 #include <ATen/core/Tensor.h>
-
 #include <cstdint>
 
 #include "schema/policy_config.h"

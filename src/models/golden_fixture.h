@@ -29,9 +29,10 @@ struct GoldenPolicy {
     const std::string folder = str_cat(FLEXOR_TESTS_DIR, "/golden/", kind, "_tiny/");
     auto config = schema::policy_config_from_json(Json::read_file(folder + "config.json"), folder + "config.json");
     config.dtype = dtype;
-    GoldenPolicy golden{folder, make_policy(config, options), schema::read_batch_file(folder + "inputs.safetensors"),
-                        SafetensorsFile::open(str_cat(folder, dtype == "float32" ? "expected" : "expected_bf16", ".safetensors")),
-                        Json::read_file(folder + "meta.json")};
+    GoldenPolicy golden{
+        folder, make_policy(config, options), schema::read_batch_file(folder + "inputs.safetensors"),
+        SafetensorsFile::open(str_cat(folder, dtype == "float32" ? "expected" : "expected_bf16", ".safetensors")),
+        Json::read_file(folder + "meta.json")};
     load_weights(*golden.model, folder + "model.safetensors");
     set_trainable(*golden.model);
     return golden;
@@ -61,6 +62,8 @@ std::string kind_of(const Info& info) {
 }
 
 /// Every float32 run of the reference must be met by the explicit attention and by the fused one.
-inline ComputeOptions without_savings(bool fused) { return {.exact_savings = false, .fused_attention = fused}; }
+inline ComputeOptions without_savings(bool fused) {
+  return {.exact_savings = false, .fused_attention = fused};
+}
 
 }  // namespace flexor::models

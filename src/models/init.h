@@ -5,13 +5,13 @@
 
 namespace flexor::models {
 
-/// Random parameters for training from scratch, a function of the generator's state alone (drawn in float32 on the CPU, in
-/// the order of the parameters):
+/// Random parameters for training from scratch, a function of the generator's state alone (drawn in float32 on the CPU,
+/// in the order of the parameters):
 /// - attention, MLP and vision weights: normal, deviation 1/sqrt(inputs); their biases zero
 /// - projector, action, state and time projections: weight and bias uniform in +-1/sqrt(inputs), as PyTorch's Linear
 /// - embeddings: normal, deviation 1/sqrt(width), which the factor sqrt(width) turns into unit tokens
-/// - norms: the identity; the modulations of adaptive norms are constant then: scale 0, shift 0, gate 1 (PyTorch's default,
-///   a random bias of about 0, would close the gates of an expert that starts from nothing)
+/// - norms: the identity; the modulations of adaptive norms are constant then: scale 0, shift 0, gate 1 (a random bias
+///   of about 0, PyTorch's default, would close the gates of an expert that starts from nothing)
 /// - lm_heads, which nothing reads: zeros that take no memory
 void init_weights(PolicyModel& model, at::Generator& generator);
 

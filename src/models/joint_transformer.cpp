@@ -48,8 +48,11 @@ JointPlan plan_joint(const FlowNet& net, const Prefix& prefix, int64_t S, const 
   const int64_t B = prefix.pad.size(0), P = prefix.pad.size(1);
   const Tensor pad = at::cat({prefix.pad, at::ones({B, S}, prefix.pad.options())}, 1);
   const Tensor positions = position_ids(pad);
-  JointPlan plan{make_rope(net, positions.narrow(1, 0, P), options), make_rope(net, positions.narrow(1, P, S), options),
-                 {}, {}, {}};
+  JointPlan plan{make_rope(net, positions.narrow(1, 0, P), options),
+                 make_rope(net, positions.narrow(1, P, S), options),
+                 {},
+                 {},
+                 {}};
   if (options.exact_savings) {
     plan.prefix_mask = key_mask(prefix);
     plan.suffix_mask = suffix_rows(net.is_pi05, prefix.pad, prefix.all_real, S, /*savings=*/true);
@@ -91,7 +94,8 @@ nn::Tensors joint_layer(const GemmaLayer& vlm, const GemmaLayer& expert, const n
   Tensor p_attended, s_attended;
   if (plan.joint_mask.defined()) {
     const Tensor q = at::cat({vlm.queries(p.y, plan.prefix_rope, fused), s_q}, 1);
-    const Tensor both = nn::attend(q, at::cat({p_kv.k, s_kv.k}, 1), at::cat({p_kv.v, s_kv.v}, 1), plan.joint_mask, fused);
+    const Tensor both =
+        nn::attend(q, at::cat({p_kv.k, s_kv.k}, 1), at::cat({p_kv.v, s_kv.v}, 1), plan.joint_mask, fused);
     p_attended = both.narrow(1, 0, P);
     s_attended = both.narrow(1, P, S);
   } else {
@@ -100,8 +104,7 @@ nn::Tensors joint_layer(const GemmaLayer& vlm, const GemmaLayer& expert, const n
     } else {
       p_attended = nn::attend(vlm.queries(p.y, plan.prefix_rope, fused), p_kv.k, p_kv.v, plan.prefix_mask, fused);
     }
-    s_attended =
-        nn::attend(s_q, at::cat({p_kv.k, s_kv.k}, 1), at::cat({p_kv.v, s_kv.v}, 1), plan.suffix_mask, fused);
+    s_attended = nn::attend(s_q, at::cat({p_kv.k, s_kv.k}, 1), at::cat({p_kv.v, s_kv.v}, 1), plan.suffix_mask, fused);
   }
   const Tensor modulation = expert.post_attention_layernorm.modulation(condition);
   return {prefix_unread ? Tensor() : vlm.finish(prefix, p_attended, {}, {}, fused),
@@ -155,9 +158,8 @@ Tensor run_joint(FlowNet& net, const Prefix& prefix, const Tensor& suffix, const
 PrefixCache run_prefix(FlowNet& net, const Prefix& prefix, int64_t suffix_tokens, const ComputeOptions& options) {
   const RopeTable rope = make_rope(net, position_ids(prefix.pad), options);
   // Without savings padding queries are computed as the reference computes them: nothing is visible to them.
-  const Tensor mask = options.exact_savings
-                          ? key_mask(prefix)
-                          : additive_mask(prefix.pad.unsqueeze(1) & prefix.pad.unsqueeze(2));
+  const Tensor mask =
+      options.exact_savings ? key_mask(prefix) : additive_mask(prefix.pad.unsqueeze(1) & prefix.pad.unsqueeze(2));
   PrefixCache cache{{}, prefix.pad, prefix.all_real};
   const auto with_room = [&](const Tensor& x) {
     Tensor roomy = at::empty({x.size(0), x.size(1) + suffix_tokens, x.size(2), x.size(3)}, x.options());
@@ -204,8 +206,7 @@ Tensor run_suffix(const FlowNet& net, PrefixCache& cache, const SuffixPlan& plan
     const KeyValue own = layer.keys_values(n.y, plan.rope, fused);
     all.k.narrow(1, P, S).copy_(own.k);
     all.v.narrow(1, P, S).copy_(own.v);
-    const Tensor attended =
-        nn::attend(layer.queries(n.y, plan.rope, fused), all.k, all.v, plan.mask, fused);
+    const Tensor attended = nn::attend(layer.queries(n.y, plan.rope, fused), all.k, all.v, plan.mask, fused);
     h = layer.finish(h, attended, n.gate, modulations.post_attention[i], fused);
   }
   return net.expert.norm(h, modulations.final).y;

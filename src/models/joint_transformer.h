@@ -1,6 +1,5 @@
 #pragma once
 #include <ATen/core/Tensor.h>
-
 #include <vector>
 
 #include "models/flow_net.h"
@@ -10,9 +9,9 @@
 
 namespace flexor::models {
 
-// The two Gemma stacks run side by side, layer by layer. Prefix tokens never see suffix tokens, so the prefix can also run
-// alone, once, and leave its keys and values for any number of suffix passes.
-// Axes: B batch, P prefix tokens, S suffix tokens, D VLM width, W expert width, K kv heads, E head_dim.
+// The two Gemma stacks run side by side, layer by layer. Prefix tokens never see suffix tokens, so the prefix can also
+// run alone, once, and leave its keys and values for any number of suffix passes. Axes: B batch, P prefix tokens, S
+// suffix tokens, D VLM width, W expert width, K kv heads, E head_dim.
 
 /// Keys and values of the prefix in every layer, with room for the suffix behind them.
 struct PrefixCache {

@@ -17,7 +17,9 @@ bool cut_prefix(std::string_view& text, std::string_view prefix) {
   return true;
 }
 
-std::string join(std::string_view a, std::string_view b) { return std::string(a) + std::string(b); }
+std::string join(std::string_view a, std::string_view b) {
+  return std::string(a) + std::string(b);
+}
 
 /// Parts of a PaliGemma, below its root: old name, name of today.
 std::string modern_paligemma(std::string_view rest) {

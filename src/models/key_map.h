@@ -16,8 +16,8 @@ struct MappedKey {
 /// action_time_mlp_* and pi0.5's time_mlp_*. pi0.5 drops state_proj and plain norms of the expert.
 MappedKey map_policy_key(std::string_view key, bool is_pi05);
 
-/// Name in a Hugging Face PaliGemma file -> name of the parameter, for both layouts of the transformers library; nothing
-/// for a tensor that the policy has no place for.
+/// Name in a Hugging Face PaliGemma file -> name of the parameter, for both layouts of the transformers library;
+/// nothing for a tensor that the policy has no place for.
 std::optional<std::string> map_paligemma_key(std::string_view key);
 
 }  // namespace flexor::models

@@ -20,15 +20,17 @@ bool ends_with_part(std::string_view name, std::string_view end) {
   return name == end || (name.size() > end.size() && name.ends_with(end) && name[name.size() - end.size() - 1] == '.');
 }
 
-bool in_layers(std::string_view name) { return name.find(".layers.") != std::string_view::npos; }
+bool in_layers(std::string_view name) {
+  return name.find(".layers.") != std::string_view::npos;
+}
 
 /// LeRobot's default list names pi0's time projections for pi0.5 too, so that pi0.5's own stay unadapted.
 bool is_lerobot_target(std::string_view name) {
   if (name.starts_with(kExpert)) {
     return ends_with_part(name, "self_attn.q_proj") || ends_with_part(name, "self_attn.v_proj");
   }
-  return name == "state_proj" || name == "action_in_proj" || name == "action_out_proj" || name == "action_time_mlp_in" ||
-         name == "action_time_mlp_out";
+  return name == "state_proj" || name == "action_in_proj" || name == "action_out_proj" ||
+         name == "action_time_mlp_in" || name == "action_time_mlp_out";
 }
 
 bool is_openpi_target(std::string_view name) {
@@ -73,7 +75,8 @@ class Attacher {
 
  private:
   void attach(nn::Linear& layer, int64_t openpi_rank) {
-    const int64_t r = options_.r.value_or(openpi_ ? openpi_rank : 16), in = layer.weight.size(1), out = layer.weight.size(0);
+    const int64_t r = options_.r.value_or(openpi_ ? openpi_rank : 16), in = layer.weight.size(1),
+                  out = layer.weight.size(0);
     const double alpha = options_.alpha.value_or(openpi_ ? static_cast<double>(r) : 8.0);
     layer.lora_a = at::empty({r, in}, at::kFloat);
     layer.lora_b = at::zeros({out, r}, at::kFloat);
@@ -99,12 +102,14 @@ class Attacher {
 /// PEFT trains the adapters alone; openpi freezes the Gemma stacks that have any and leaves the rest as it is.
 void freeze(PolicyModel& model, bool openpi, const std::vector<std::string>& adapted) {
   const auto any_in = [&](std::string_view stack) {
-    return std::any_of(adapted.begin(), adapted.end(), [&](const std::string& name) { return name.starts_with(stack); });
+    return std::any_of(adapted.begin(), adapted.end(),
+                       [&](const std::string& name) { return name.starts_with(stack); });
   };
   const bool expert = any_in(kExpert), language_model = any_in(kLanguageModel);
   nn::for_each_param(model, [&](const std::string& name, Tensor& parameter) {
     const bool adapter = name.ends_with(".lora_A.weight") || name.ends_with(".lora_B.weight");
-    const bool frozen = !openpi || (expert && name.starts_with(kExpert)) || (language_model && name.starts_with(kLanguageModel));
+    const bool frozen =
+        !openpi || (expert && name.starts_with(kExpert)) || (language_model && name.starts_with(kLanguageModel));
     if (adapter || frozen) {
       parameter.set_requires_grad(adapter);
     }

@@ -1,8 +1,7 @@
 #include "models/lora.h"
 
-#include <gtest/gtest.h>
-
 #include <filesystem>
+#include <gtest/gtest.h>
 
 #include "base/error.h"
 #include "models/golden_fixture.h"
@@ -14,7 +13,9 @@
 namespace flexor::models {
 namespace {
 
-bool is_adapter(const std::string& name) { return name.find(".lora_") != std::string::npos; }
+bool is_adapter(const std::string& name) {
+  return name.find(".lora_") != std::string::npos;
+}
 
 TEST(Lora, LeRobotsStyleAdaptsTheExpertAndStartsAsTheIdentity) {
   GoldenPolicy golden = GoldenPolicy::open("pi05");
@@ -34,7 +35,8 @@ TEST(Lora, OpenpisStyleAdaptsBothStacksAndTrainsTheRest) {
   const auto names = add_lora(*golden.model, {.style = "openpi", .r = {}, .alpha = {}, .targets = {}}, generator);
   EXPECT_EQ(names.size(), 2U * 2 * 7);
   nn::for_each_param(*golden.model, [](const std::string& name, Tensor& parameter) {
-    const bool body = name.find("language_model") != std::string::npos || name.find("gemma_expert") != std::string::npos;
+    const bool body =
+        name.find("language_model") != std::string::npos || name.find("gemma_expert") != std::string::npos;
     const bool head = name.ends_with("lm_head.weight");
     EXPECT_EQ(parameter.requires_grad(), is_adapter(name) || (!body && !head)) << name;
     if (name.ends_with("lora_A.weight")) {
@@ -77,8 +79,8 @@ TEST(Lora, MergingKeepsTheFunctionAndSavedFilesNeedNoAdapters) {
   const auto plain = make_policy(golden.model->config());
   load_weights(*plain, file.string());
   std::filesystem::remove(file);
-  EXPECT_TENSOR_NEAR(plain->loss(golden.inputs.batch, golden.inputs.at("noise"), golden.inputs.at("time")).loss, adapted,
-                     1e-5, 1e-6);
+  EXPECT_TENSOR_NEAR(plain->loss(golden.inputs.batch, golden.inputs.at("noise"), golden.inputs.at("time")).loss,
+                     adapted, 1e-5, 1e-6);
   merge_lora(*golden.model);
   EXPECT_TENSOR_NEAR(golden.loss().loss, adapted, 1e-5, 1e-6);
   EXPECT_EQ(nn::count_params(*golden.model), golden.meta.at("param_count").as_int());

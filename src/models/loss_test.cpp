@@ -68,7 +68,8 @@ bool is_forward(const std::string& name) {
 }
 
 class Loss : public ::testing::TestWithParam<std::string> {};
-INSTANTIATE_TEST_SUITE_P(Golden, Loss, ::testing::Values("pi0", "pi05"), kind_of<::testing::TestParamInfo<std::string>>);
+INSTANTIATE_TEST_SUITE_P(Golden, Loss, ::testing::Values("pi0", "pi05"),
+                         kind_of<::testing::TestParamInfo<std::string>>);
 
 TEST_P(Loss, ParametersComeInTheOrderOfTheReference) {
   const GoldenPolicy golden = GoldenPolicy::open(GetParam());

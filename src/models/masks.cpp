@@ -23,6 +23,8 @@ Tensor additive_mask(const Tensor& allowed) {
   return at::where(allowed, 0.0, kMasked).to(at::kFloat).unsqueeze(1);
 }
 
-Tensor position_ids(const Tensor& pad) { return pad.to(at::kLong).cumsum(1) - 1; }
+Tensor position_ids(const Tensor& pad) {
+  return pad.to(at::kLong).cumsum(1) - 1;
+}
 
 }  // namespace flexor::models

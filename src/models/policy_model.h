@@ -1,6 +1,5 @@
 #pragma once
 #include <ATen/core/Tensor.h>
-
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -14,7 +13,7 @@ namespace flexor::models {
 
 /// How a model computes; none of it changes what is learned beyond rounding, except `dtype`.
 struct ComputeOptions {
-  bool exact_savings = true;   ///< skip masked-out cameras, common padding and what the last VLM layer computes unread
+  bool exact_savings = true;  ///< skip masked-out cameras, common padding and what the last VLM layer computes unread
   /// attention.impl: fused (attention and elementwise chains in few passes over memory) or exact (the reference's
   /// operators one by one, with its roundings)
   bool fused_attention = true;

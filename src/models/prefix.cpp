@@ -36,7 +36,8 @@ Tensor encode(FlowNet& net, const std::vector<CameraInput>& cameras, int64_t bat
     return nn::Tensors{p.projector(patches, fused)};
   };
   const nn::Tensors in{at::cat(pixels)};
-  const bool trained = options.gradient_checkpointing && (nn::any_trainable(p.vision_tower) || nn::any_trainable(p.projector));
+  const bool trained =
+      options.gradient_checkpointing && (nn::any_trainable(p.vision_tower) || nn::any_trainable(p.projector));
   return trained ? nn::checkpoint(run, in)[0] : run(in)[0];
 }
 

@@ -1,6 +1,5 @@
 #pragma once
 #include <ATen/core/Tensor.h>
-
 #include <vector>
 
 #include "models/flow_net.h"
@@ -16,7 +15,8 @@ struct CameraInput {
   bool present = true;
 };
 
-/// Resizes, pads and scales the pictures. Order: cameras of the configuration that the batch has, then the missing ones.
+/// Resizes, pads and scales the pictures. Order: cameras of the configuration that the batch has, then the missing
+/// ones.
 /// @param with_missing  also return the missing ones
 std::vector<CameraInput> prepare_cameras(const schema::Batch& batch, const schema::PolicyConfig& config,
                                          bool with_missing);

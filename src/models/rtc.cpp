@@ -51,10 +51,13 @@ RtcGuide::RtcGuide(const RtcArguments& arguments, const Tensor& actions)
                         shape_text({B, T, A})),
                 "prev_chunk_left_over");
   }
-  const int64_t horizon = std::min(arguments.execution_horizon.value_or(arguments.config.execution_horizon), left_over.size(1));
+  const int64_t horizon =
+      std::min(arguments.execution_horizon.value_or(arguments.config.execution_horizon), left_over.size(1));
   if (arguments.inference_delay < 0 || horizon < 0) {
-    throw Error(ErrorKind::kConfig, str_cat("inference_delay ", arguments.inference_delay, " or execution_horizon ",
-                                            horizon, " is negative"), "rtc_config");
+    throw Error(
+        ErrorKind::kConfig,
+        str_cat("inference_delay ", arguments.inference_delay, " or execution_horizon ", horizon, " is negative"),
+        "rtc_config");
   }
   previous_ = at::zeros_like(actions);
   previous_.narrow(1, 0, left_over.size(1)).narrow(2, 0, left_over.size(2)).copy_(left_over);

@@ -1,6 +1,5 @@
 #pragma once
 #include <ATen/core/Tensor.h>
-
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -9,8 +8,8 @@
 
 namespace flexor::models {
 
-/// How much each step of the horizon follows the previous chunk (real-time chunking, arXiv:2506.07339): 1 for i < delay,
-/// falling by the schedule (ZEROS, ONES, LINEAR, EXP) for delay <= i < horizon, 0 beyond.
+/// How much each step of the horizon follows the previous chunk (real-time chunking, arXiv:2506.07339): 1 for i <
+/// delay, falling by the schedule (ZEROS, ONES, LINEAR, EXP) for delay <= i < horizon, 0 beyond.
 /// @throws Error(kConfig) for an unknown schedule
 std::vector<double> rtc_prefix_weights(const std::string& schedule, int64_t delay, int64_t horizon, int64_t total);
 

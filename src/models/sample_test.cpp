@@ -13,7 +13,8 @@ namespace {
 constexpr double kRtol = 1e-4, kAtol = 2e-5;
 
 class Sample : public ::testing::TestWithParam<std::string> {};
-INSTANTIATE_TEST_SUITE_P(Golden, Sample, ::testing::Values("pi0", "pi05"), kind_of<::testing::TestParamInfo<std::string>>);
+INSTANTIATE_TEST_SUITE_P(Golden, Sample, ::testing::Values("pi0", "pi05"),
+                         kind_of<::testing::TestParamInfo<std::string>>);
 
 TEST_P(Sample, CacheAndActionsMatchTheReference) {
   for (const bool fused : {false, true}) {
@@ -64,7 +65,9 @@ TEST(Rtc, WeightsOfEveryScheduleMatchTheReference) {
   }
 }
 
-TEST(Rtc, AnUnknownScheduleIsAnError) { EXPECT_THROW(rtc_prefix_weights("COSINE", 0, 4, 8), Error); }
+TEST(Rtc, AnUnknownScheduleIsAnError) {
+  EXPECT_THROW(rtc_prefix_weights("COSINE", 0, 4, 8), Error);
+}
 
 TEST(Sample, MoreStepsThanNoneAreNeeded) {
   GoldenPolicy golden = GoldenPolicy::open("pi05");

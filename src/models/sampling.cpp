@@ -28,9 +28,7 @@ std::vector<double> step_times(int64_t num_steps) {
 
 /// The modulations of one step out of those of all steps, for every sample of the batch.
 Modulations select_step(const Modulations& all, int64_t step, int64_t batch) {
-  const auto pick = [&](const Tensor& m) {
-    return m.defined() ? m.narrow(0, step, 1).expand({batch, -1}) : m;
-  };
+  const auto pick = [&](const Tensor& m) { return m.defined() ? m.narrow(0, step, 1).expand({batch, -1}) : m; };
   Modulations one{{}, {}, pick(all.final)};
   for (size_t i = 0; i < all.input.size(); ++i) {
     one.input.push_back(pick(all.input[i]));
@@ -70,7 +68,8 @@ Tensor FlowPolicy::sample(const schema::Batch& batch, const Tensor& noise, const
   for (int64_t s = 0; s < n; ++s) {
     const Tensor suffix = embed_suffix(net_, x, time_embs.narrow(0, s, 1).expand({B, -1}), state_emb);
     const Tensor out = run_suffix(net_, cache, plan, suffix, select_step(modulations, s, B), options_);
-    Tensor v = net_.action_out_proj(out.narrow(1, S - config_.chunk_size, config_.chunk_size).to(at::kFloat)).to(at::kFloat);
+    Tensor v =
+        net_.action_out_proj(out.narrow(1, S - config_.chunk_size, config_.chunk_size).to(at::kFloat)).to(at::kFloat);
     if (guide) {
       v = (*guide)(x, v, times[s]);
     }

@@ -66,8 +66,9 @@ void TensorPlan::check_shapes(const std::string& path) const {
     }
   }
   if (count > 0) {
-    throw Error(ErrorKind::kCheckpoint, str_cat(count, " tensors do not have the policy's shape: ", wrong), path,
-                "do config.json (architecture, variants, max_action_dim, image_resolution) and weights belong together?");
+    throw Error(
+        ErrorKind::kCheckpoint, str_cat(count, " tensors do not have the policy's shape: ", wrong), path,
+        "do config.json (architecture, variants, max_action_dim, image_resolution) and weights belong together?");
   }
 }
 

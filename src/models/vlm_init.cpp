@@ -34,7 +34,8 @@ LoadReport load_vlm(PolicyModel& model, const std::string& folder) {
       embedding_key = entry.name;
     }
   }
-  if (!plan.filled(kLmHead) && !embedding_key.empty()) {  // PaliGemma ties the two; a mapping of its own, see weights.cpp
+  if (!plan.filled(kLmHead) &&
+      !embedding_key.empty()) {  // PaliGemma ties the two; a mapping of its own, see weights.cpp
     plan.add(kLmHead, SafetensorsFile::open(where), embedding_key);
     report.remapped.emplace_back(embedding_key, kLmHead);
   }
@@ -45,9 +46,10 @@ LoadReport load_vlm(PolicyModel& model, const std::string& folder) {
   }
   plan.check_shapes(where);
   if (!report.missing.empty()) {
-    throw Error(ErrorKind::kCheckpoint,
-                str_cat("the PaliGemma lacks ", report.missing.size(), " tensors of the policy, first ", report.missing[0]),
-                where, "policy.vlm_path wants a Hugging Face PaliGemma of the size that paligemma_variant names");
+    throw Error(
+        ErrorKind::kCheckpoint,
+        str_cat("the PaliGemma lacks ", report.missing.size(), " tensors of the policy, first ", report.missing[0]),
+        where, "policy.vlm_path wants a Hugging Face PaliGemma of the size that paligemma_variant names");
   }
   report.loaded = plan.apply();
   return report;

@@ -35,7 +35,8 @@ void refuse_partial(const LoadReport& report, const std::string& path) {
     what += (what.empty() ? "" : "; ") + list_names(report.unused, "tensors have no place in the policy");
   }
   if (!what.empty()) {
-    throw Error(ErrorKind::kCheckpoint, what, path, "policy.allow_partial=true keeps the initial values of missing tensors");
+    throw Error(ErrorKind::kCheckpoint, what, path,
+                "policy.allow_partial=true keeps the initial values of missing tensors");
   }
 }
 
@@ -56,7 +57,8 @@ LoadReport load_weights(PolicyModel& model, const std::string& path, const LoadO
       report.remapped.emplace_back(entry.name, key.name);
     }
   }
-  // Files of tied models keep one name of the two. A mapping of its own, so that training the embedding leaves lm_head be.
+  // Files of tied models keep one name of the two. A mapping of its own, so that training the embedding leaves lm_head
+  // be.
   const auto head = std::find_if(file.entries().begin(), file.entries().end(), [&](const auto& entry) {
     return map_policy_key(entry.name, model.config().is_pi05()).name == kLmHead;
   });

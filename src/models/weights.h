@@ -14,18 +14,18 @@ struct LoadOptions {
 
 /// What became of the tensors of a file and of the model's parameters; names without the leading "model.".
 struct LoadReport {
-  int64_t loaded = 0;                                         ///< parameters that were filled
-  std::vector<std::string> missing;                           ///< parameters that the file does not have (left as they are)
-  std::vector<std::string> unused;                            ///< tensors of the file that the model has no place for
-  std::vector<std::string> skipped;                           ///< tensors that the reference drops too: statistics, other norms
+  int64_t loaded = 0;                ///< parameters that were filled
+  std::vector<std::string> missing;  ///< parameters that the file does not have (left as they are)
+  std::vector<std::string> unused;   ///< tensors of the file that the model has no place for
+  std::vector<std::string> skipped;  ///< tensors that the reference drops too: statistics, other norms
   std::vector<std::pair<std::string, std::string>> remapped;  ///< name in the file, name in the model
 };
 
 /// Fills the model from LeRobot or openpi-PyTorch weights: a .safetensors file, an index of shards
 /// (*.safetensors.index.json), or a folder that holds model.safetensors or its index. With or without the `model.`
 /// prefix; pi0 <-> pi0.5 renames and older layouts as LeRobot's loader accepts them. The embedding is `embed_tokens` if
-/// the file has it, else `paligemma.lm_head`. Tensors of the parameter's own dtype stay views of the mapped file (private:
-/// training never changes the file), others are cast.
+/// the file has it, else `paligemma.lm_head`. Tensors of the parameter's own dtype stay views of the mapped file
+/// (private: training never changes the file), others are cast.
 /// @throws Error(kFile), Error(kCheckpoint): misshapen tensors (all listed, expected and found), or missing and unused
 ///         tensors without `allow_partial`; the model is unchanged then
 LoadReport load_weights(PolicyModel& model, const std::string& path, const LoadOptions& options = {});

@@ -1,9 +1,8 @@
 #include "models/weights.h"
 
+#include <filesystem>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-
-#include <filesystem>
 
 #include "base/error.h"
 #include "models/golden_fixture.h"
@@ -189,7 +188,8 @@ TEST_F(Weights, APaligemmaFillsTheVlmOnly) {
     const GoldenPolicy golden = GoldenPolicy::open("pi05");
     for (const auto& [name, want] : by_name(*golden.model)) {
       if (name.starts_with(vlm)) {
-        EXPECT_TENSOR_EQUAL(by_name(*model).at(name), by_name(*golden.model).at(name == kLmHead ? kEmbedding : name)) << name;
+        EXPECT_TENSOR_EQUAL(by_name(*model).at(name), by_name(*golden.model).at(name == kLmHead ? kEmbedding : name))
+            << name;
       }
     }
     EXPECT_TENSOR_EQUAL(by_name(*model).at("action_in_proj.weight"), expert);

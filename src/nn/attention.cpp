@@ -1,7 +1,6 @@
 #include "nn/attention.h"
 
 #include <ATen/ops/scaled_dot_product_attention.h>
-
 #include <cmath>
 #include <optional>
 #include <vector>
@@ -29,7 +28,8 @@ bool prefers_scores(const Tensor& rows, const Tensor& keys) {
 }
 
 /// Attention of one sample after the other. Shapes as in attend() below, heads in front.
-Tensor attend_by_sample(const Tensor& rows, const Tensor& keys, const Tensor& values, const Tensor& bias, double scale) {
+Tensor attend_by_sample(const Tensor& rows, const Tensor& keys, const Tensor& values, const Tensor& bias,
+                        double scale) {
   const Tensor scaled = rows * scale, low_bias = bias.defined() ? bias.to(rows.scalar_type()) : bias;
   std::vector<Tensor> samples;
   for (int64_t b = 0; b < rows.size(0); ++b) {
@@ -56,7 +56,8 @@ Tensor attend(const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& m
     out = attend_by_sample(rows, keys, values, bias, scale);
   } else if (fused) {
     const auto optional_bias = bias.defined() ? std::optional(bias) : std::nullopt;
-    out = at::scaled_dot_product_attention(rows, keys, values, optional_bias, /*dropout_p=*/0.0, /*is_causal=*/false, scale);
+    out = at::scaled_dot_product_attention(rows, keys, values, optional_bias, /*dropout_p=*/0.0, /*is_causal=*/false,
+                                           scale);
   } else {
     Tensor scores = at::matmul(rows, keys.transpose(2, 3)) * scale;  // [B, K, Q * G, N]
     if (bias.defined()) {

@@ -1,8 +1,7 @@
 #include "nn/attention.h"
 
-#include <gtest/gtest.h>
-
 #include <cmath>
+#include <gtest/gtest.h>
 
 #include "tensor/rng.h"
 #include "tensor/tensor.h"
@@ -11,7 +10,9 @@
 namespace flexor::nn {
 namespace {
 
-Tensor random(at::IntArrayRef shape, uint64_t seed) { return at::randn(shape, make_generator(seed), at::kFloat); }
+Tensor random(at::IntArrayRef shape, uint64_t seed) {
+  return at::randn(shape, make_generator(seed), at::kFloat);
+}
 
 /// One query head after the other, as the formula says.
 Tensor naive(const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& mask) {
@@ -32,11 +33,13 @@ struct Case {
 };
 
 class Attention : public ::testing::TestWithParam<Case> {};
-INSTANTIATE_TEST_SUITE_P(Heads, Attention, ::testing::Values(Case{8, 1, false}, Case{8, 1, true}, Case{4, 2, true}, Case{4, 4, false}));
+INSTANTIATE_TEST_SUITE_P(Heads, Attention,
+                         ::testing::Values(Case{8, 1, false}, Case{8, 1, true}, Case{4, 2, true}, Case{4, 4, false}));
 
 TEST_P(Attention, EqualsOneHeadAfterTheOther) {
   const auto [H, K, rows] = GetParam();
-  const Tensor q = random({2, 5, H, 8}, 1).requires_grad_(), k = random({2, 7, K, 8}, 2).requires_grad_(), v = random({2, 7, K, 8}, 3);
+  const Tensor q = random({2, 5, H, 8}, 1).requires_grad_(), k = random({2, 7, K, 8}, 2).requires_grad_(),
+               v = random({2, 7, K, 8}, 3);
   const Tensor hidden = random({2, 1, rows ? 5 : 1, 7}, 4) > 0.8;
   const Tensor mask = at::where(hidden, -2.38e38, 0.0).to(at::kFloat);
   const Tensor want = naive(q, k, v, mask), weights = random(want.sizes(), 5);
@@ -55,7 +58,8 @@ TEST_P(Attention, EqualsOneHeadAfterTheOther) {
 
 TEST(Attention, Bfloat16WithFewAndWithManyScoresRoundsTheSameResult) {
   for (const int64_t tokens : {9, 1500}) {  // 1500 * 1500 * 8 scores are more than are kept
-    const Tensor q = random({1, tokens, 8, 16}, 1), k = random({1, tokens, 1, 16}, 2), v = random({1, tokens, 1, 16}, 3);
+    const Tensor q = random({1, tokens, 8, 16}, 1), k = random({1, tokens, 1, 16}, 2),
+                 v = random({1, tokens, 1, 16}, 3);
     Tensor mask = at::zeros({1, 1, 1, tokens});
     mask.narrow(3, 0, 3).fill_(-2.3819763e38);
     const Tensor want = attend(q, k, v, mask, /*fused=*/true);

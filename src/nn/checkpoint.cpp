@@ -2,12 +2,11 @@
 
 #include <ATen/Context.h>
 #include <ATen/autocast_mode.h>
+#include <string>
 #include <torch/csrc/autograd/autograd.h>
 #include <torch/csrc/autograd/function.h>
 #include <torch/csrc/autograd/saved_variable.h>
 #include <torch/csrc/autograd/variable.h>
-
-#include <string>
 #include <utility>
 
 #include "tensor/tensor.h"
@@ -19,7 +18,9 @@ using torch::autograd::Node;
 using torch::autograd::SavedVariable;
 using torch::autograd::variable_list;
 
-bool wants_gradient(const Tensor& tensor) { return tensor.defined() && tensor.requires_grad(); }
+bool wants_gradient(const Tensor& tensor) {
+  return tensor.defined() && tensor.requires_grad();
+}
 
 std::vector<SavedVariable> save(const Tensors& tensors) {
   std::vector<SavedVariable> saved;
@@ -80,7 +81,8 @@ struct RecomputeGuard {
 };
 
 struct CheckpointNode : Node {
-  CheckpointNode(c10::Device where, Tensor rng_state) : device(where), rng(std::move(rng_state)), autocast(where.type()) {}
+  CheckpointNode(c10::Device where, Tensor rng_state)
+      : device(where), rng(std::move(rng_state)), autocast(where.type()) {}
 
   std::function<Tensors(const Tensors&)> block;
   c10::Device device;
@@ -170,9 +172,9 @@ Tensors checkpoint(const std::function<Tensors(const Tensors&)>& block, const Te
   return outputs;
 }
 
-Tensor custom_gradient(
-    const Tensors& inputs, const Tensors& saved, const std::function<Tensor(const Tensors&, const Tensors&)>& forward,
-    std::function<Tensors(const Tensor&, const Tensors&, const std::vector<bool>&)> backward) {
+Tensor custom_gradient(const Tensors& inputs, const Tensors& saved,
+                       const std::function<Tensor(const Tensors&, const Tensors&)>& forward,
+                       std::function<Tensors(const Tensor&, const Tensors&, const std::vector<bool>&)> backward) {
   Tensor output;
   {
     const at::NoGradGuard no_graph;

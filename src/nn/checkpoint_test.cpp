@@ -12,7 +12,9 @@
 namespace flexor::nn {
 namespace {
 
-Tensor random(at::IntArrayRef shape, uint64_t seed) { return at::randn(shape, make_generator(seed), at::kFloat); }
+Tensor random(at::IntArrayRef shape, uint64_t seed) {
+  return at::randn(shape, make_generator(seed), at::kFloat);
+}
 
 struct Outcome {
   Tensor loss, x_grad, w_grad;
@@ -23,7 +25,8 @@ Outcome run(bool checkpointed, bool autocast) {
   auto global = at::globalContext().defaultGenerator(at::kCPU);
   global.set_current_seed(11);
   const Tensor x = random({4, 16}, 1).requires_grad_(), w = random({16, 16}, 2).requires_grad_();
-  // A weight for each block: under autocast the two uses of one weight would add up in bfloat16 only without checkpoints.
+  // A weight for each block: under autocast the two uses of one weight would add up in bfloat16 only without
+  // checkpoints.
   const Tensor second_w = random({16, 16}, 3);
   const auto make_block = [](const Tensor& weight) {
     return [weight](const Tensors& in) {
@@ -63,7 +66,8 @@ TEST(Checkpoint, AFirstBlockWithoutTrainedInputsStillTrainsItsWeights) {
 }
 
 TEST(CustomGradient, RotationMatchesFiniteDifferences) {
-  const Tensor x = random({1, 3, 2, 8}, 1).to(at::kDouble).requires_grad_(), weights = random({1, 3, 2, 8}, 2).to(at::kDouble);
+  const Tensor x = random({1, 3, 2, 8}, 1).to(at::kDouble).requires_grad_(),
+               weights = random({1, 3, 2, 8}, 2).to(at::kDouble);
   const RopeTable table = rope_table(at::arange(3).unsqueeze(0), 8, at::kDouble, false);
   (apply_rope(x, table) * weights).sum().backward();
   const at::NoGradGuard no_graph;

@@ -5,7 +5,6 @@
 #include <ATen/core/List.h>
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <ATen/ops/mm.h>
-
 #include <optional>
 #include <string_view>
 

@@ -10,7 +10,9 @@
 namespace flexor::nn {
 namespace {
 
-Tensor random(at::IntArrayRef shape, uint64_t seed) { return at::randn(shape, make_generator(seed), at::kFloat); }
+Tensor random(at::IntArrayRef shape, uint64_t seed) {
+  return at::randn(shape, make_generator(seed), at::kFloat);
+}
 
 TEST(FastLinear, EqualsLinearWithItsGradients) {
   for (const bool with_bias : {false, true}) {
@@ -19,7 +21,8 @@ TEST(FastLinear, EqualsLinearWithItsGradients) {
       const Tensor b = with_bias ? random({20}, 3).requires_grad_() : Tensor(), weights = random({2, rows, 20}, 4);
       const Tensor want = at::linear(x, w, b);
       (want * weights).sum().backward();
-      const Tensor x_grad = x.grad().clone(), w_grad = w.grad().clone(), b_grad = with_bias ? b.grad().clone() : Tensor();
+      const Tensor x_grad = x.grad().clone(), w_grad = w.grad().clone(),
+                   b_grad = with_bias ? b.grad().clone() : Tensor();
       x.mutable_grad() = w.mutable_grad() = Tensor();
       const Tensor got = fast_linear(x, w, b);
       EXPECT_TENSOR_NEAR(got, want, 1e-5, 1e-5);

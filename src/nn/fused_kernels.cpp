@@ -33,7 +33,8 @@ void geglu_kernel(T* __restrict out, const T* gate, const T* up, int64_t n) {
 }
 
 template <typename T>
-void geglu_backward_kernel(T* __restrict d_gate, T* __restrict d_up, const T* grad, const T* gate, const T* up, int64_t n) {
+void geglu_backward_kernel(T* __restrict d_gate, T* __restrict d_up, const T* grad, const T* gate, const T* up,
+                           int64_t n) {
   for (int64_t i = 0; i < n; ++i) {
     const Gelu gelu = Gelu::at(load(gate[i]));
     const float g = load(grad[i]);
@@ -76,12 +77,12 @@ void rms_norm_backward_kernel(T* __restrict d_x, const T* grad, const T* x, cons
 }
 
 // One copy for each element type.
-#define FLEXOR_FUSED_KERNELS(T)                                                              \
-  template void geglu_kernel(T*, const T*, const T*, int64_t);                               \
-  template void geglu_backward_kernel(T*, T*, const T*, const T*, const T*, int64_t);        \
-  template void gelu_kernel(T*, const T*, int64_t);                                          \
-  template void gelu_backward_kernel(T*, const T*, const T*, int64_t);                       \
-  template float rms_norm_kernel(T*, const T*, const float*, float, int64_t);                \
+#define FLEXOR_FUSED_KERNELS(T)                                                       \
+  template void geglu_kernel(T*, const T*, const T*, int64_t);                        \
+  template void geglu_backward_kernel(T*, T*, const T*, const T*, const T*, int64_t); \
+  template void gelu_kernel(T*, const T*, int64_t);                                   \
+  template void gelu_backward_kernel(T*, const T*, const T*, int64_t);                \
+  template float rms_norm_kernel(T*, const T*, const float*, float, int64_t);         \
   template void rms_norm_backward_kernel(T*, const T*, const T*, const float*, float, int64_t);
 FLEXOR_FUSED_KERNELS(float)
 FLEXOR_FUSED_KERNELS(Bf16Bits)

@@ -10,10 +10,16 @@ struct Bf16Bits {
   uint16_t bits;
 };
 
-inline float load(float value) { return value; }
-inline float load(Bf16Bits value) { return __builtin_bit_cast(float, static_cast<uint32_t>(value.bits) << 16); }
+inline float load(float value) {
+  return value;
+}
+inline float load(Bf16Bits value) {
+  return __builtin_bit_cast(float, static_cast<uint32_t>(value.bits) << 16);
+}
 
-inline void store(float& to, float value) { to = value; }
+inline void store(float& to, float value) {
+  to = value;
+}
 /// Rounds to nearest, ties to even; NaN stays NaN.
 inline void store(Bf16Bits& to, float value) {
   const auto bits = __builtin_bit_cast(uint32_t, value);

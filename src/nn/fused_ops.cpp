@@ -1,7 +1,6 @@
 #include "nn/fused_ops.h"
 
 #include <ATen/TensorIterator.h>
-
 #include <algorithm>
 #include <array>
 
@@ -62,7 +61,8 @@ void over_elements(const std::vector<Tensor>& outputs, const std::vector<Tensor>
 
 /// Runs body(pointers, row length) once a row. Tensors are contiguous, [rows, row length] or [rows].
 template <typename Body>
-void over_rows(const std::vector<Tensor>& outputs, const std::vector<Tensor>& inputs, int64_t length, const Body& body) {
+void over_rows(const std::vector<Tensor>& outputs, const std::vector<Tensor>& inputs, int64_t length,
+               const Body& body) {
   const auto starts = [](std::vector<Tensor> tensors) {
     for (Tensor& tensor : tensors) {
       tensor = tensor.dim() > 1 ? tensor.select(1, 0) : tensor;
@@ -106,22 +106,22 @@ Tensor fused_geglu(const Tensor& gate, const Tensor& up) {
       {gate, up}, {gate, up},
       [](const Tensors&, const Tensors& saved) {
         Tensor out = at::empty_like(saved[0]);
-        with_type(out, [&]<typename T>(T) { 
+        with_type(out, [&]<typename T>(T) {
           over_elements({out}, {saved[0], saved[1]}, [](char** d, int64_t n) {
             geglu_kernel(elements<T>(d[0]), elements<const T>(d[1]), elements<const T>(d[2]), n);
           });
-         });
+        });
         return out;
       },
       [](const Tensor& grad, const Tensors& saved, const std::vector<bool>&) {
         const Tensor g = grad.contiguous();
         Tensors d{at::empty_like(g), at::empty_like(g)};
-        with_type(g, [&]<typename T>(T) { 
+        with_type(g, [&]<typename T>(T) {
           over_elements(d, {g, saved[0], saved[1]}, [](char** p, int64_t n) {
-            geglu_backward_kernel(elements<T>(p[0]), elements<T>(p[1]), elements<const T>(p[2]), elements<const T>(p[3]),
-                                  elements<const T>(p[4]), n);
+            geglu_backward_kernel(elements<T>(p[0]), elements<T>(p[1]), elements<const T>(p[2]),
+                                  elements<const T>(p[3]), elements<const T>(p[4]), n);
           });
-         });
+        });
         return d;
       });
 }
@@ -134,20 +134,20 @@ Tensor fused_gelu(const Tensor& x) {
       {x}, {x},
       [](const Tensors&, const Tensors& saved) {
         Tensor out = at::empty_like(saved[0]);
-        with_type(out, [&]<typename T>(T) { 
+        with_type(out, [&]<typename T>(T) {
           over_elements({out}, {saved[0]},
                         [](char** p, int64_t n) { gelu_kernel(elements<T>(p[0]), elements<const T>(p[1]), n); });
-         });
+        });
         return out;
       },
       [](const Tensor& grad, const Tensors& saved, const std::vector<bool>&) {
         const Tensor g = grad.contiguous();
         Tensors d{at::empty_like(g)};
-        with_type(g, [&]<typename T>(T) { 
+        with_type(g, [&]<typename T>(T) {
           over_elements(d, {g, saved[0]}, [](char** p, int64_t n) {
             gelu_backward_kernel(elements<T>(p[0]), elements<const T>(p[1]), elements<const T>(p[2]), n);
           });
-         });
+        });
         return d;
       });
 }
@@ -166,11 +166,10 @@ Tensor fused_rms_norm(const Tensor& x, const Tensor& weight, double eps) {
         Tensor y = at::empty_like(saved[0]);
         const float* w = saved[1].const_data_ptr<float>();
         with_type(y, [&]<typename T>(T) {
-          over_rows({y.view({-1, D}), saved[2]}, {saved[0].view({-1, D})}, D,
-                    [&](char** row, int64_t n) {
-                      *elements<float>(row[1]) =
-                          rms_norm_kernel(elements<T>(row[0]), elements<const T>(row[2]), w, static_cast<float>(eps), n);
-                    });
+          over_rows({y.view({-1, D}), saved[2]}, {saved[0].view({-1, D})}, D, [&](char** row, int64_t n) {
+            *elements<float>(row[1]) =
+                rms_norm_kernel(elements<T>(row[0]), elements<const T>(row[2]), w, static_cast<float>(eps), n);
+          });
         });
         return y;
       },
@@ -179,11 +178,10 @@ Tensor fused_rms_norm(const Tensor& x, const Tensor& weight, double eps) {
         Tensors d{at::empty_like(saved[0]), Tensor()};
         const float* w = saved[1].const_data_ptr<float>();
         with_type(g, [&]<typename T>(T) {
-          over_rows({d[0].view({-1, D})}, {g, rows, saved[2]}, D,
-                    [&](char** row, int64_t n) {
-                      rms_norm_backward_kernel(elements<T>(row[0]), elements<const T>(row[1]), elements<const T>(row[2]), w,
-                                               *elements<const float>(row[3]), n);
-                    });
+          over_rows({d[0].view({-1, D})}, {g, rows, saved[2]}, D, [&](char** row, int64_t n) {
+            rms_norm_backward_kernel(elements<T>(row[0]), elements<const T>(row[1]), elements<const T>(row[2]), w,
+                                     *elements<const float>(row[3]), n);
+          });
         });
         if (needs[1]) {  // sum over the rows of g x r
           d[1] = (g.to(at::kFloat) * rows).mul_(saved[2].unsqueeze(1)).sum(0);

@@ -1,9 +1,8 @@
 #include "nn/fused_ops.h"
 
 #include <ATen/Parallel.h>
-#include <gtest/gtest.h>
-
 #include <functional>
+#include <gtest/gtest.h>
 #include <limits>
 
 #include "nn/fused_math.h"
@@ -53,7 +52,8 @@ TEST(FusedOps, EqualTheOperatorsTheyStandFor) {
         expect_same([](const Tensor& x, const Tensor&) { return fused_gelu(x); }, kGelu, a, b, rtol, atol);
         const Tensor weight = random({shape.back()}, 3, at::kFloat) * 0.1;
         const double norm_atol = dtype == at::kFloat ? 2e-5 : 1e-2;
-        expect_same([](const Tensor& x, const Tensor& w) { return fused_rms_norm(x, w, 1e-6); }, kNorm, a, weight, rtol, norm_atol);
+        expect_same([](const Tensor& x, const Tensor& w) { return fused_rms_norm(x, w, 1e-6); }, kNorm, a, weight, rtol,
+                    norm_atol);
       }
     }
   }

@@ -17,7 +17,8 @@ Tensor GemmaLayer::queries(const Tensor& n, const RopeTable& rope, bool fused) c
 }
 
 GemmaLayer::KeyValue GemmaLayer::keys_values(const Tensor& n, const RopeTable& rope, bool fused) const {
-  return {apply_rope(split_heads(self_attn.k_proj(n, fused), rope), rope), split_heads(self_attn.v_proj(n, fused), rope)};
+  return {apply_rope(split_heads(self_attn.k_proj(n, fused), rope), rope),
+          split_heads(self_attn.v_proj(n, fused), rope)};
 }
 
 Tensor GemmaLayer::finish(const Tensor& h, const Tensor& attended, const Tensor& gate, const Tensor& modulation,

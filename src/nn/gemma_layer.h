@@ -23,7 +23,8 @@ struct GemmaAttention {
   }
 };
 
-/// One pre-norm Gemma layer, cut in two at the attention. Axes: B batch, L tokens, D width, H heads, K kv heads, E head_dim.
+/// One pre-norm Gemma layer, cut in two at the attention.
+/// Axes: B batch, L tokens, D width, H heads, K kv heads, E head_dim.
 struct GemmaLayer {
   GemmaAttention self_attn;
   GemmaMlp mlp;

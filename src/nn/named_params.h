@@ -1,6 +1,5 @@
 #pragma once
 #include <ATen/core/Tensor.h>
-
 #include <cstdint>
 #include <functional>
 #include <string>
@@ -32,7 +31,9 @@ class ForEachLinear : public ParamVisitor {
 
  protected:
   void visit(const std::string&, at::Tensor&) override {}
-  void visit_linear(const std::string& scope, Linear& block) override { body_(scope.substr(0, scope.size() - 1), block); }
+  void visit_linear(const std::string& scope, Linear& block) override {
+    body_(scope.substr(0, scope.size() - 1), block);
+  }
 
  private:
   Body body_;

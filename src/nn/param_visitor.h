@@ -1,6 +1,5 @@
 #pragma once
 #include <ATen/core/Tensor.h>
-
 #include <string>
 #include <string_view>
 
@@ -9,8 +8,8 @@ namespace flexor::nn {
 struct Linear;
 
 /// Walks the parameters of a model in the order of the reference's module definition (which numbers the entries of
-/// LeRobot's optimizer_state.safetensors). Load, save, init, count, freeze, optimizer, EMA and LoRA all visit this list.
-/// A block lists its own: `void params(ParamVisitor& v) { v("weight", weight); v.scope("mlp", mlp); }`.
+/// LeRobot's optimizer_state.safetensors). Load, save, init, count, freeze, optimizer, EMA and LoRA all visit this
+/// list. A block lists its own: `void params(ParamVisitor& v) { v("weight", weight); v.scope("mlp", mlp); }`.
 class ParamVisitor {
  public:
   virtual ~ParamVisitor() = default;

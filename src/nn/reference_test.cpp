@@ -1,6 +1,5 @@
 // The small blocks against what the reference computes (tests/golden/preprocess).
 #include <gtest/gtest.h>
-
 #include <string>
 
 #include "base/str_cat.h"
@@ -16,7 +15,9 @@ namespace {
 
 constexpr double kRtol = 1e-5, kAtol = 1e-5;
 
-SafetensorsFile reference() { return testing::golden("preprocess/preprocess.safetensors"); }
+SafetensorsFile reference() {
+  return testing::golden("preprocess/preprocess.safetensors");
+}
 
 TEST(Reference, RmsNorm) {
   const auto golden = reference();
@@ -46,7 +47,8 @@ TEST(Reference, RotaryEmbedding) {
   const RopeTable low = rope_table(golden.get("rope.position_ids"), 256, at::kBFloat16, /*round_frequency=*/false);
   for (const std::string name : {"q", "k"}) {
     const Tensor x = golden.get(str_cat("rope.", name)).transpose(1, 2);  // [B, L, H, E]
-    const Tensor want = golden.get(str_cat("rope.", name, "_out")), want_low = golden.get(str_cat("rope.bf16.", name, "_out"));
+    const Tensor want = golden.get(str_cat("rope.", name, "_out")),
+                 want_low = golden.get(str_cat("rope.bf16.", name, "_out"));
     EXPECT_TENSOR_NEAR(apply_rope(x, table).transpose(1, 2), want, kRtol, kAtol);
     EXPECT_TENSOR_EQUAL(apply_rope(x.to(at::kBFloat16), low).transpose(1, 2), want_low);
   }
@@ -65,9 +67,11 @@ TEST(Reference, ResizeWithPad) {
   for (int i = 0; i < 7; ++i) {
     const Tensor want = golden.get(str_cat("resize.", i, ".out_f32"));
     const int64_t height = want.size(2), width = want.size(3);
-    EXPECT_TENSOR_NEAR(resize_with_pad(golden.get(str_cat("resize.", i, ".in_f32")), height, width), want, kRtol, kAtol);
+    EXPECT_TENSOR_NEAR(resize_with_pad(golden.get(str_cat("resize.", i, ".in_f32")), height, width), want, kRtol,
+                       kAtol);
     const Tensor bytes = golden.get(str_cat("resize.", i, ".in_u8"));
-    const Tensor levels = resize_with_pad(bytes, height, width).to(at::kInt) - golden.get(str_cat("resize.", i, ".out_u8")).to(at::kInt);
+    const Tensor levels =
+        resize_with_pad(bytes, height, width).to(at::kInt) - golden.get(str_cat("resize.", i, ".out_u8")).to(at::kInt);
     EXPECT_LE(levels.abs().max().item<int>(), 1);
     EXPECT_LE(levels.ne(0).to(at::kDouble).mean().item<double>(), 0.001);
     const Tensor input = resize_with_pad(bytes.to(at::kFloat) / 255.0, height, width) * 2.0 - 1.0;

@@ -2,7 +2,6 @@
 
 #include <ATen/ops/constant_pad_nd.h>
 #include <ATen/ops/upsample_bilinear2d.h>
-
 #include <algorithm>
 
 #include "tensor/tensor.h"

@@ -5,7 +5,9 @@
 
 namespace flexor::nn {
 
-Tensor RmsNorm::modulation(const Tensor& condition) const { return adaptive() ? dense(condition) : Tensor(); }
+Tensor RmsNorm::modulation(const Tensor& condition) const {
+  return adaptive() ? dense(condition) : Tensor();
+}
 
 // Axes: B batch, L tokens, D width.
 Normed RmsNorm::operator()(const Tensor& x, const Tensor& modulation, bool fused) const {
@@ -30,7 +32,9 @@ void RmsNorm::params(ParamVisitor& v) {
   }
 }
 
-RmsNorm make_rms_norm(int64_t width) { return {.weight = at::empty({width}, at::kFloat), .dense = {}}; }
+RmsNorm make_rms_norm(int64_t width) {
+  return {.weight = at::empty({width}, at::kFloat), .dense = {}};
+}
 
 RmsNorm make_ada_rms_norm(int64_t width, int64_t condition_width) {
   return {.weight = {}, .dense = make_linear(condition_width, 3 * width, /*bias=*/true, at::kFloat)};

@@ -2,7 +2,6 @@
 
 #include <ATen/ops/conv2d.h>
 #include <ATen/ops/scaled_dot_product_attention.h>
-
 #include <string>
 
 #include "nn/fused_ops.h"
@@ -69,7 +68,7 @@ void SiglipLayer::params(ParamVisitor& v) {
 Tensor SiglipTower::embed(const Tensor& pixels) const {
   const int64_t p = patch_weight.size(-1);
   const Tensor patches = at::conv2d(pixels, patch_weight, patch_bias, /*stride=*/{p, p});  // [N, W, S/p, S/p]
-  return patches.flatten(2).transpose(1, 2) + position_table;                             // [N, P, W]
+  return patches.flatten(2).transpose(1, 2) + position_table;                              // [N, P, W]
 }
 
 Tensor SiglipTower::operator()(const Tensor& pixels, bool fused) const {

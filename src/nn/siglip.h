@@ -1,6 +1,5 @@
 #pragma once
 #include <ATen/core/Tensor.h>
-
 #include <cstdint>
 #include <vector>
 
@@ -10,7 +9,8 @@
 
 namespace flexor::nn {
 
-/// Pre-norm block of the SigLIP vision tower: full attention, then a GELU (tanh) MLP. Axes: N pictures, P patches, W width.
+/// Pre-norm block of the SigLIP vision tower: full attention, then a GELU (tanh) MLP.
+/// Axes: N pictures, P patches, W width.
 struct SiglipLayer {
   LayerNorm layer_norm1;
   Linear k_proj, v_proj, q_proj, out_proj;  ///< W -> W, with bias; the reference's order
@@ -32,7 +32,7 @@ struct SiglipTower {
   int64_t num_heads = 1;
 
   /// @param pixels  [N, 3, S, S] float32 in [-1, 1], S = p * sqrt(P)
-  at::Tensor embed(const at::Tensor& pixels) const;  ///< patches plus positions, [N, P, W]
+  at::Tensor embed(const at::Tensor& pixels) const;                   ///< patches plus positions, [N, P, W]
   at::Tensor operator()(const at::Tensor& pixels, bool fused) const;  ///< [N, P, W], after post_layernorm
   /// Names below "vision_tower.".
   void params(ParamVisitor& v);

@@ -1,7 +1,6 @@
 #include "nn/time_embedding.h"
 
 #include <ATen/ops/linspace.h>
-
 #include <numbers>
 
 #include "tensor/tensor.h"
