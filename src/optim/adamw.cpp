@@ -2,7 +2,6 @@
 
 #include <ATen/ops/_fused_adamw.h>
 #include <ATen/ops/linalg_vector_norm.h>
-
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -28,7 +27,9 @@ void fields(config::FieldTable& table, AdamWConfig& config) {
 namespace {
 
 /// Gradient to apply to the slot's source, or undefined.
-const Tensor& gradient(const Slot& slot) { return slot.master.defined() ? slot.grad32 : slot.param.grad(); }
+const Tensor& gradient(const Slot& slot) {
+  return slot.master.defined() ? slot.grad32 : slot.param.grad();
+}
 
 /// Parameters of one dtype: what one call of the fused kernel takes.
 struct Group {
@@ -54,7 +55,8 @@ void add(Group& group, Slot& slot) {
 
 AdamW::AdamW(const std::vector<std::pair<std::string, Tensor>>& params, const AdamWConfig& config) : config_(config) {
   if (config.master_dtype != "float32" && config.master_dtype != "none") {
-    throw Error(ErrorKind::kConfig, str_cat("unknown master_dtype '", config.master_dtype, "', expected float32 or none"),
+    throw Error(ErrorKind::kConfig,
+                str_cat("unknown master_dtype '", config.master_dtype, "', expected float32 or none"),
                 "optimizer.master_dtype");
   }
   const at::NoGradGuard no_graph;

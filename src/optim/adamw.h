@@ -1,6 +1,5 @@
 #pragma once
 #include <ATen/core/Tensor.h>
-
 #include <array>
 #include <cstdint>
 #include <string>
@@ -13,13 +12,14 @@ class FieldTable;
 
 namespace flexor::optim {
 
-/// AdamW with decoupled weight decay (arXiv:1711.05101), on all parameters alike; defaults are the preset of pi0 and pi0.5.
+/// AdamW with decoupled weight decay (arXiv:1711.05101), on all parameters alike; defaults are the preset of pi0 and
+/// pi0.5.
 struct AdamWConfig {
   double lr = 2.5e-5;  ///< peak
   std::array<double, 2> betas = {0.9, 0.95};
   double eps = 1e-8;
   double weight_decay = 0.01;
-  double grad_clip_norm = 1.0;            ///< largest global L2 norm of the gradient; 0 = no clipping
+  double grad_clip_norm = 1.0;           ///< largest global L2 norm of the gradient; 0 = no clipping
   std::string master_dtype = "float32";  ///< of the copy that bfloat16 parameters are updated in; "none" = no copy
 };
 void fields(config::FieldTable& table, AdamWConfig& config);
@@ -37,8 +37,8 @@ struct Slot {
 };
 
 /// Parameters are updated by the fused kernel. One without gradient is skipped entirely (no decay), one with a zero
-/// gradient decays. The position of a parameter in the list is its index in LeRobot's optimizer_state.safetensors, so the
-/// list holds all parameters, also those that are never trained.
+/// gradient decays. The position of a parameter in the list is its index in LeRobot's optimizer_state.safetensors, so
+/// the list holds all parameters, also those that are never trained.
 class AdamW {
  public:
   /// @param params  name and tensor (sharing storage with the model) in the order of nn::ParamVisitor

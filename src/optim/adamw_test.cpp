@@ -1,9 +1,8 @@
 #include "optim/adamw.h"
 
-#include <gtest/gtest.h>
-
 #include <cmath>
 #include <filesystem>
+#include <gtest/gtest.h>
 #include <utility>
 #include <vector>
 
@@ -24,13 +23,16 @@ Tensor param(uint64_t seed, at::IntArrayRef shape, at::ScalarType dtype = at::kF
   at::Generator generator = make_generator(seed);
   return at::randn(shape, generator).to(dtype).set_requires_grad(true);
 }
-void set_grad(Tensor& p, uint64_t seed) { p.mutable_grad() = param(seed, p.sizes()).detach().to(p.scalar_type()); }
+void set_grad(Tensor& p, uint64_t seed) {
+  p.mutable_grad() = param(seed, p.sizes()).detach().to(p.scalar_type());
+}
 
 /// The update rule as the paper states it, in float64.
 struct Naive {
   Tensor p, m, v;
   int64_t k = 0;
-  explicit Naive(const Tensor& start) : p(start.detach().to(at::kDouble).clone()), m(at::zeros_like(p)), v(at::zeros_like(p)) {}
+  explicit Naive(const Tensor& start)
+      : p(start.detach().to(at::kDouble).clone()), m(at::zeros_like(p)), v(at::zeros_like(p)) {}
   void step(const Tensor& grad, const AdamWConfig& c, double lr) {
     ++k;
     const Tensor g = grad.to(at::kDouble);
@@ -163,7 +165,8 @@ TEST_F(OptimizerState, OfAnotherModelIsAnError) {
 
 TEST(SchedulerState, HasTorchsFields) {
   const LrSchedule schedule({.warmup_steps = 2, .decay_steps = 8, .decay_lr = 1e-4}, 1e-3, 100);
-  const Json golden = Json::read_file(testing::tests_path("golden/pi05_tiny_run/checkpoints/000003/training_state/scheduler_state.json"));
+  const Json golden = Json::read_file(
+      testing::tests_path("golden/pi05_tiny_run/checkpoints/000003/training_state/scheduler_state.json"));
   const Json ours = scheduler_state(schedule, 3);
   EXPECT_EQ(ours.as_object().size(), golden.as_object().size());
   for (size_t i = 0; i < golden.as_object().size(); ++i) {

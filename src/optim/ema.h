@@ -1,6 +1,5 @@
 #pragma once
 #include <ATen/core/Tensor.h>
-
 #include <string>
 #include <utility>
 #include <vector>

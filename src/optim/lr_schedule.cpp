@@ -15,7 +15,8 @@ void fields(config::FieldTable& table, ScheduleConfig& config) {
       .choices({"cosine_decay_with_warmup", "openpi", "constant"});
   table("warmup_steps", config.warmup_steps, "steps until the peak; scaled down with the decay in a short run")
       .range(0, 1e12);
-  table("decay_steps", config.decay_steps, "steps until decay_lr; a shorter run decays over its own length").range(1, 1e12);
+  table("decay_steps", config.decay_steps, "steps until decay_lr; a shorter run decays over its own length")
+      .range(1, 1e12);
   table("decay_lr", config.decay_lr, "learning rate at the end of the decay").range(0, 1e3);
 }
 

@@ -10,7 +10,8 @@ namespace flexor::optim {
 
 /// Warm-up and cosine decay of the learning rate.
 struct ScheduleConfig {
-  std::string type = "cosine_decay_with_warmup";  ///< LeRobot's; "openpi", whose cosine starts after the warm-up; "constant"
+  std::string type =
+      "cosine_decay_with_warmup";  ///< LeRobot's; "openpi", whose cosine starts after the warm-up; "constant"
   int64_t warmup_steps = 1000;
   int64_t decay_steps = 30000;
   double decay_lr = 2.5e-6;  ///< learning rate from decay_steps on
@@ -25,7 +26,8 @@ void fields(config::FieldTable& table, ScheduleConfig& config);
 ///   else:                p * (a + (1 - a) (1 + cos(pi min(k, decay) / decay)) / 2)
 /// The cosine counts from step 0, so that the peak is never quite reached and there is a small jump after the warm-up.
 ///
-/// openpi (optax warmup_cosine_decay_schedule): linear from p / (warmup + 1) to p, then a cosine that ends at decay_steps.
+/// openpi (optax warmup_cosine_decay_schedule): linear from p / (warmup + 1) to p, then a cosine that ends at
+/// decay_steps.
 class LrSchedule {
  public:
   /// @param total_steps  of the run

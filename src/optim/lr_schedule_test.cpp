@@ -45,7 +45,9 @@ TEST(LrSchedule, ConstantStaysAtThePeakAfterTheWarmup) {
   EXPECT_EQ(schedule.lr(1000), 1e-3);
 }
 
-TEST(LrSchedule, RefusesAnUnknownType) { EXPECT_THROW(LrSchedule({.type = "linear"}, 1e-3, 10), Error); }
+TEST(LrSchedule, RefusesAnUnknownType) {
+  EXPECT_THROW(LrSchedule({.type = "linear"}, 1e-3, 10), Error);
+}
 
 }  // namespace
 }  // namespace flexor::optim

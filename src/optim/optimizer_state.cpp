@@ -99,8 +99,8 @@ void load_optimizer(AdamW& optimizer, const std::string& folder) {
   }
   for (const Slot& slot : optimizer.slots()) {
     if (slot.exp_avg.defined() != slot.exp_avg_sq.defined() || slot.exp_avg.defined() != slot.steps.defined()) {
-      throw Error(ErrorKind::kCheckpoint, str_cat("step, exp_avg and exp_avg_sq of parameter ", slot.name, " must all be there"),
-                  path);
+      throw Error(ErrorKind::kCheckpoint,
+                  str_cat("step, exp_avg and exp_avg_sq of parameter ", slot.name, " must all be there"), path);
     }
   }
 }

@@ -6,15 +6,15 @@
 #include "base/str_cat.h"
 #include "data/augment.h"
 #include "data/loader.h"
+#include "models/batch_check.h"
 #include "schema/batch_file.h"
 #include "tensor/tensor.h"
 #include "train/noise.h"
 
 namespace flexor::train {
 
-namespace {
-
-data::LoaderConfig loader_config(const TrainConfig& config, const schema::PolicyConfig& policy, int64_t rank, int64_t world) {
+data::LoaderConfig loader_config(const TrainConfig& config, const schema::PolicyConfig& policy, int64_t rank,
+                                 int64_t world) {
   const auto seed = static_cast<uint64_t>(config.seed);
   return {.num_workers = config.num_workers,
           .prefetch = config.prefetch,
@@ -27,11 +27,17 @@ data::LoaderConfig loader_config(const TrainConfig& config, const schema::Policy
           .sampler = {.seed = seed, .batch_size = config.batch_size, .rank = rank, .world = world}};
 }
 
+namespace {
+
 class DatasetSource final : public BatchSource {
  public:
   DatasetSource(const TrainConfig& config, const schema::PolicyConfig& policy, const TrainingData& data,
                 std::shared_ptr<const data::Processor> processor, int64_t rank, int64_t world, int64_t first_batch)
-      : policy_(policy), processor_(std::move(processor)), seed_(static_cast<uint64_t>(config.seed)), rank_(rank), world_(world),
+      : policy_(policy),
+        processor_(std::move(processor)),
+        seed_(static_cast<uint64_t>(config.seed)),
+        rank_(rank),
+        world_(world),
         size_{data.train->num_frames(), data.train->num_episodes()},
         loader_(data.train, loader_config(config, policy, rank, world), first_batch) {}
 
@@ -61,17 +67,20 @@ class DatasetSource final : public BatchSource {
 
 class FileSource final : public BatchSource {
  public:
-  FileSource(const TrainConfig& config, int64_t accumulation, int64_t first_batch)
+  FileSource(const TrainConfig& config, const schema::PolicyConfig& policy, int64_t accumulation, int64_t first_batch)
       : file_(schema::read_batch_file(config.batch_file)), accumulation_(accumulation), given_(first_batch) {
     if (!file_.batch.action.defined()) {
       throw Error(ErrorKind::kData, "training needs a tensor 'action', the file has none", config.batch_file);
     }
     if (file_.batch.size() != config.batch_size) {
-      throw Error(ErrorKind::kConfig, str_cat("'batch_size': expected the file's ", file_.batch.size(), " samples, found ", config.batch_size),
-                  config.batch_file, str_cat("batch_size=", file_.batch.size()));
+      throw Error(
+          ErrorKind::kConfig,
+          str_cat("'batch_size': expected the file's ", file_.batch.size(), " samples, found ", config.batch_size),
+          config.batch_file, str_cat("batch_size=", file_.batch.size()));
     }
     file_.at("noise");
     file_.at("time");
+    models::check_batch(file_.batch, policy, /*training=*/true);
   }
 
   MicroBatch next() override {
@@ -102,8 +111,9 @@ std::unique_ptr<BatchSource> dataset_source(const TrainConfig& config, const sch
   return std::make_unique<DatasetSource>(config, policy, data, std::move(processor), rank, world, first_batch);
 }
 
-std::unique_ptr<BatchSource> file_source(const TrainConfig& config, int64_t accumulation, int64_t first_batch) {
-  return std::make_unique<FileSource>(config, accumulation, first_batch);
+std::unique_ptr<BatchSource> file_source(const TrainConfig& config, const schema::PolicyConfig& policy,
+                                         int64_t accumulation, int64_t first_batch) {
+  return std::make_unique<FileSource>(config, policy, accumulation, first_batch);
 }
 
 }  // namespace flexor::train

@@ -1,10 +1,10 @@
 #pragma once
 #include <ATen/core/Tensor.h>
-
 #include <cstdint>
 #include <memory>
 #include <string>
 
+#include "data/loader.h"
 #include "data/processor.h"
 #include "schema/batch.h"
 #include "schema/policy_config.h"
@@ -34,6 +34,10 @@ class BatchSource {
   virtual Position position() const = 0;  ///< before the next batch
 };
 
+/// How the data loader of a run reads.
+data::LoaderConfig loader_config(const TrainConfig& config, const schema::PolicyConfig& policy, int64_t rank,
+                                 int64_t world);
+
 /// Batches of a dataset. @param first_batch  batches given before (resuming); @param world, rank  share the work
 std::unique_ptr<BatchSource> dataset_source(const TrainConfig& config, const schema::PolicyConfig& policy,
                                             const TrainingData& data, std::shared_ptr<const data::Processor> processor,
@@ -41,7 +45,9 @@ std::unique_ptr<BatchSource> dataset_source(const TrainConfig& config, const sch
 
 /// One prepared batch, again and again. Noise and times are `train_noise[k]`, `train_time[k]` at absolute step k, else
 /// `noise`, `time`. @param accumulation  micro batches a step
-/// @throws Error(kData) if the file lacks noise, time or action, or its batch size is not batch_size
-std::unique_ptr<BatchSource> file_source(const TrainConfig& config, int64_t accumulation, int64_t first_batch);
+/// @throws Error(kData) if the file lacks noise, time or action, its batch size is not batch_size, or it does not fit
+/// the policy
+std::unique_ptr<BatchSource> file_source(const TrainConfig& config, const schema::PolicyConfig& policy,
+                                         int64_t accumulation, int64_t first_batch);
 
 }  // namespace flexor::train

@@ -33,7 +33,8 @@ void copy_processor(const std::string& from, const std::string& to) {
   }
   for (const fs::directory_entry& entry : fs::directory_iterator(from)) {
     const std::string name = entry.path().filename().string();
-    const bool wanted = name.starts_with("policy_preprocessor") || name.starts_with("policy_postprocessor") || name.starts_with("tokenizer");
+    const bool wanted = name.starts_with("policy_preprocessor") || name.starts_with("policy_postprocessor") ||
+                        name.starts_with("tokenizer");
     if (wanted) {
       fs::copy(entry.path(), fs::path(to) / name, fs::copy_options::recursive | fs::copy_options::overwrite_existing);
     }
@@ -45,7 +46,8 @@ void write_policy(const CheckpointParts& parts, const std::string& folder) {
   models::save_weights(parts.model, folder + "/model.safetensors");
   const Json policy = schema::to_json(parts.policy);
   write_file_atomic(folder + "/config.json", policy.dump(4));
-  write_file_atomic(folder + "/train_config.json", lerobot_train_config(parts.config, policy, parts.lerobot_config).dump(4));
+  write_file_atomic(folder + "/train_config.json",
+                    lerobot_train_config(parts.config, policy, parts.lerobot_config).dump(4));
   if (parts.processor != nullptr) {
     parts.processor->save(folder);
   } else {
@@ -92,7 +94,8 @@ void write_training_state(const CheckpointParts& parts, const std::string& folde
   if (parts.ema != nullptr) {
     write_safetensors(folder + kEmaFile, parts.ema->averages());
   }
-  const Json step = Json::object({{"step", progress.step}, {"num_processes", parts.world}, {"batch_size", parts.config.batch_size}});
+  const Json step =
+      Json::object({{"step", progress.step}, {"num_processes", parts.world}, {"batch_size", parts.config.batch_size}});
   write_file_atomic(folder + "/training_step.json", step.dump(4));
 }
 
@@ -113,8 +116,9 @@ void point_last(const std::string& checkpoints, const std::string& name) {
 Tensor fitting(const SafetensorsFile& file, const std::string& name, const Tensor& target) {
   const Tensor stored = file.get(name);
   if (stored.sizes() != target.sizes()) {
-    throw Error(ErrorKind::kCheckpoint, str_cat("tensor '", name, "' has shape ", str_cat(stored.sizes()), ", the model expects ",
-                                                str_cat(target.sizes())),
+    throw Error(ErrorKind::kCheckpoint,
+                str_cat("tensor '", name, "' has shape ", str_cat(stored.sizes()), ", the model expects ",
+                        str_cat(target.sizes())),
                 file.path());
   }
   return stored;
@@ -146,8 +150,8 @@ Progress lerobot_progress(const CheckpointRef& checkpoint) {
   const Json* world = json.find("num_processes") != nullptr ? json.find("num_processes") : json.find("dp_world_size");
   const Json* batch = json.find("batch_size");
   const Json* accumulation = json.find("grad_accum_steps");
-  progress.samples = progress.step * (world != nullptr ? world->as_int() : 1) * (batch != nullptr ? batch->as_int() : 1) *
-                     (accumulation != nullptr ? accumulation->as_int() : 1);
+  progress.samples = progress.step * (world != nullptr ? world->as_int() : 1) *
+                     (batch != nullptr ? batch->as_int() : 1) * (accumulation != nullptr ? accumulation->as_int() : 1);
   return progress;
 }
 
@@ -186,7 +190,8 @@ std::string save_checkpoint(const CheckpointParts& parts) {
     write_training_state(parts, staged.path() + "/training_state");
     staged.commit();
   } catch (const fs::filesystem_error& error) {
-    throw Error(ErrorKind::kFile, error.code().message(), error.path1().string(), "free disk space, then continue with resume=true");
+    throw Error(ErrorKind::kFile, error.code().message(), error.path1().string(),
+                "free disk space, then continue with resume=true");
   }
   point_last(checkpoints, name);
   return checkpoints + "/" + name;

@@ -28,12 +28,13 @@ struct Progress {
 /// What a checkpoint is made of; everything is borrowed.
 struct CheckpointParts {
   const TrainConfig& config;
-  const schema::PolicyConfig& policy;      ///< as the model was built, with the dtype of the run
+  const schema::PolicyConfig& policy;  ///< as the model was built, with the dtype of the run
   models::PolicyModel& model;
   const optim::AdamW& optimizer;
   const optim::LrSchedule& schedule;
   const optim::Ema* ema = nullptr;
-  const data::Processor* processor = nullptr;  ///< null with batch_file: then the files of `processor_source` are copied
+  const data::Processor* processor =
+      nullptr;  ///< null with batch_file: then the files of `processor_source` are copied
   std::string processor_source;
   const Json& lerobot_config;  ///< train_config.json of the checkpoint that was resumed, or null
   const Progress& progress;
@@ -41,8 +42,8 @@ struct CheckpointParts {
   int64_t world = 1;
 };
 
-/// Writes checkpoints/<step> as LeRobot lays it out and points checkpoints/last to it. The folder appears complete or not
-/// at all. Beside LeRobot's files, which alone let LeRobot go on, training_state holds what it ignores:
+/// Writes checkpoints/<step> as LeRobot lays it out and points checkpoints/last to it. The folder appears complete or
+/// not at all. Beside LeRobot's files, which alone let LeRobot go on, training_state holds what it ignores:
 ///   flexor_state.safetensors    step, samples, seed, position in the data, schedule_steps, elapsed_s, recent_losses
 ///   flexor_masters.safetensors  float32 masters of bfloat16 parameters, by name
 ///   flexor_params.safetensors   trained tensors of a run with LoRA, whose pretrained_model holds the merged weights

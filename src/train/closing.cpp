@@ -44,16 +44,20 @@ void print_closing(std::ostream& out, const Closing& closing) {
 void write_closing(const Closing& closing, const TrainConfig& config, int64_t world) {
   const std::string network = config.policy.config.is_pi05() ? "Pi05" : "Pi0";
   for (const char* kind : {"perf", "acc"}) {
-    const std::string text = str_cat(
-        "Network = ", network, "\nRankSize = ", world, "\nBatchSize = ", config.batch_size, "\nDeviceType = CPU",
-        "\nCaseName = ", network, "_bs", config.batch_size, "_", world, "p_", kind,
-        "\nActualFPS = ", number("%.2f", closing.samples_per_s), "\nTrainingTime = ",
-        closing.samples_per_s > 0 ? number("%.3f", static_cast<double>(config.batch_size * world) / closing.samples_per_s) : "0",
-        "\nActualLoss = ", number("%.6f", closing.final_loss), "\nE2ETrainingTime = ", number("%.1f", closing.duration_s),
-        "\nFinal Performance images/sec = ", number("%.2f", closing.samples_per_s),
-        "\nFinal Train Loss = ", number("%.6f", closing.final_loss),
-        "\nE2E Training Duration sec = ", number("%.1f", closing.duration_s), "\n");
-    write_file_atomic(str_cat(config.output_dir, "/", network, "_bs", config.batch_size, "_", world, "p_", kind, ".log"), text);
+    const std::string text =
+        str_cat("Network = ", network, "\nRankSize = ", world, "\nBatchSize = ", config.batch_size,
+                "\nDeviceType = CPU", "\nCaseName = ", network, "_bs", config.batch_size, "_", world, "p_", kind,
+                "\nActualFPS = ", number("%.2f", closing.samples_per_s), "\nTrainingTime = ",
+                closing.samples_per_s > 0
+                    ? number("%.3f", static_cast<double>(config.batch_size * world) / closing.samples_per_s)
+                    : "0",
+                "\nActualLoss = ", number("%.6f", closing.final_loss),
+                "\nE2ETrainingTime = ", number("%.1f", closing.duration_s),
+                "\nFinal Performance images/sec = ", number("%.2f", closing.samples_per_s),
+                "\nFinal Train Loss = ", number("%.6f", closing.final_loss),
+                "\nE2E Training Duration sec = ", number("%.1f", closing.duration_s), "\n");
+    write_file_atomic(
+        str_cat(config.output_dir, "/", network, "_bs", config.batch_size, "_", world, "p_", kind, ".log"), text);
   }
 }
 

@@ -10,10 +10,10 @@ namespace flexor::train {
 
 /// The headline numbers of a run.
 struct Closing {
-  double samples_per_s = 0;             ///< over all ranks, steps first_step..last_step
+  double samples_per_s = 0;  ///< over all ranks, steps first_step..last_step
   int64_t first_step = 0, last_step = 0;
-  double final_loss = 0;                ///< mean of the last 50 steps
-  double duration_s = 0;                ///< of all processes that worked on the run
+  double final_loss = 0;  ///< mean of the last 50 steps
+  double duration_s = 0;  ///< of all processes that worked on the run
 };
 
 /// Samples and seconds of the steps that one process did.

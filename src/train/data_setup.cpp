@@ -54,7 +54,8 @@ std::vector<std::string> needed_stats(schema::NormMode mode) {
 std::vector<std::string> missing_stats(const schema::PolicyConfig& policy, const schema::PolicyFeature& feature,
                                        const schema::NormStats& stats) {
   const auto mode = policy.normalization_mapping.find(feature.type);
-  std::vector<std::string> needed = mode == policy.normalization_mapping.end() ? std::vector<std::string>{} : needed_stats(mode->second);
+  std::vector<std::string> needed =
+      mode == policy.normalization_mapping.end() ? std::vector<std::string>{} : needed_stats(mode->second);
   const auto found = stats.find(feature.name);
   if (found != stats.end()) {
     std::erase_if(needed, [&](const std::string& name) { return found->second.has(name); });
@@ -109,11 +110,13 @@ schema::PolicyConfig policy_for_data(const TrainConfig& config, const data::Mixt
   }
   drop_feature(policy.input_features, schema::kStateKey);
   if (dataset.has_column(schema::kStateKey)) {
-    policy.input_features.push_back({std::string(schema::kStateKey), schema::FeatureType::kState, {dataset.width(schema::kStateKey)}});
+    policy.input_features.push_back(
+        {std::string(schema::kStateKey), schema::FeatureType::kState, {dataset.width(schema::kStateKey)}});
   }
   const data::FeatureInfo& action = dataset.feature(schema::kActionKey);
   drop_feature(policy.output_features, schema::kActionKey);
-  policy.output_features.push_back({std::string(schema::kActionKey), schema::FeatureType::kAction, {dataset.width(schema::kActionKey)}});
+  policy.output_features.push_back(
+      {std::string(schema::kActionKey), schema::FeatureType::kAction, {dataset.width(schema::kActionKey)}});
   if (policy.use_relative_actions && !policy.action_feature_names && !action.names.empty()) {
     policy.action_feature_names = action.names;
   }
@@ -130,7 +133,8 @@ schema::PolicyConfig policy_for_data(const TrainConfig& config, const data::Mixt
 TrainingStats training_stats(const TrainConfig& config, const schema::PolicyConfig& policy, const data::Mixture& data) {
   TrainingStats result{.stats = data.stats()};
   if (!config.policy.norm_stats.empty()) {
-    for (auto& [name, stats] : data::read_openpi_norm_stats(config.policy.norm_stats, policy.state_dim(), policy.action_dim())) {
+    for (auto& [name, stats] :
+         data::read_openpi_norm_stats(config.policy.norm_stats, policy.state_dim(), policy.action_dim())) {
       result.stats[name] = std::move(stats);
     }
   }
@@ -138,8 +142,8 @@ TrainingStats training_stats(const TrainConfig& config, const schema::PolicyConf
   for (const schema::PolicyFeature& feature : numeric_features(policy)) {
     if (const std::vector<std::string> missing = missing_stats(policy, feature, result.stats); !missing.empty()) {
       if (!config.policy.norm_stats.empty()) {
-        throw Error(ErrorKind::kData, str_cat(feature.name, " has no ", join_text(missing, ", ")), config.policy.norm_stats,
-                    "other statistics, or another policy.normalization_mapping");
+        throw Error(ErrorKind::kData, str_cat(feature.name, " has no ", join_text(missing, ", ")),
+                    config.policy.norm_stats, "other statistics, or another policy.normalization_mapping");
       }
       columns.push_back(feature.name);
     }

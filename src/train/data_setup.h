@@ -14,7 +14,7 @@ namespace flexor::train {
 
 /// The datasets of a run, checked, and split into what is trained on and what is held out.
 struct TrainingData {
-  std::shared_ptr<const data::Mixture> all;       ///< every selected episode, for statistics and prompts
+  std::shared_ptr<const data::Mixture> all;  ///< every selected episode, for statistics and prompts
   std::shared_ptr<const data::Mixture> train;
   std::shared_ptr<const data::Mixture> held_out;  ///< null without dataset.eval_split
 };

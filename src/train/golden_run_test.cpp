@@ -1,8 +1,7 @@
 // The reference's training steps, from its weights and from a run that it wrote.
-#include <gtest/gtest.h>
-
 #include <filesystem>
 #include <fstream>
+#include <gtest/gtest.h>
 #include <string>
 #include <vector>
 
@@ -46,14 +45,16 @@ class GoldenRun : public ::testing::TestWithParam<std::string> {
 
   /// Keys that every run here has, and more.
   config::Sources sources(std::vector<std::string> more) const {
-    std::vector<std::string> all = {"batch_file=" + tiny_ + "/inputs.safetensors", "log_freq=1", "save_freq=5", "threads=1"};
+    std::vector<std::string> all = {"batch_file=" + tiny_ + "/inputs.safetensors", "log_freq=1", "save_freq=5",
+                                    "threads=1"};
     all.insert(all.end(), more.begin(), more.end());
     return {{}, all};
   }
   std::vector<std::string> from_weights(const std::string& what) const {
     std::vector<std::string> keys = {"policy.path=" + tiny_, "output_dir=" + out_};
     if (what == "train_hot") {
-      for (const char* key : {"optimizer.lr=1e-3", "scheduler.decay_lr=1e-4", "scheduler.warmup_steps=2", "scheduler.decay_steps=8"}) {
+      for (const char* key :
+           {"optimizer.lr=1e-3", "scheduler.decay_lr=1e-4", "scheduler.warmup_steps=2", "scheduler.decay_steps=8"}) {
         keys.emplace_back(key);
       }
     }
@@ -67,7 +68,9 @@ class GoldenRun : public ::testing::TestWithParam<std::string> {
     ASSERT_GE(rows.size(), 5 - first);
     for (size_t k = first; k < 5; ++k) {
       const Json& row = rows[k - first];
-      const auto want = [&](const char* name) { return expected.get(what + "." + name)[static_cast<int64_t>(k)].item<double>(); };
+      const auto want = [&](const char* name) {
+        return expected.get(what + "." + name)[static_cast<int64_t>(k)].item<double>();
+      };
       EXPECT_EQ(row.at("step").as_int(), static_cast<int64_t>(k) + 1);
       EXPECT_NEAR(row.at("loss").as_double(), want("loss"), 2e-5 + 1e-3 * want("loss")) << "step " << k;
       EXPECT_NEAR(row.at("grad_norm").as_double(), want("grad_norm"), 2e-5 + 1e-3 * want("grad_norm")) << "step " << k;
@@ -76,11 +79,13 @@ class GoldenRun : public ::testing::TestWithParam<std::string> {
     expect_params(expected, what, rtol, atol);
   }
   void expect_params(const SafetensorsFile& expected, const std::string& what, double rtol, double atol) {
-    const SafetensorsFile saved = SafetensorsFile::open(out_ + "/checkpoints/000005/pretrained_model/model.safetensors");
+    const SafetensorsFile saved =
+        SafetensorsFile::open(out_ + "/checkpoints/000005/pretrained_model/model.safetensors");
     const std::string prefix = what + ".param.";
     int64_t compared = 0;
     for (const SafetensorsFile::Entry& entry : expected.entries()) {
-      if (!entry.name.starts_with(prefix) || (entry.name.find("vision_tower") != std::string::npos && entry.name.ends_with("k_proj.bias"))) {
+      if (!entry.name.starts_with(prefix) ||
+          (entry.name.find("vision_tower") != std::string::npos && entry.name.ends_with("k_proj.bias"))) {
         continue;  // the gradient of a vision key bias is rounding noise, which Adam turns into drift
       }
       const std::string name = entry.name.substr(prefix.size());

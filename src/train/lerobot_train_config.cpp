@@ -36,7 +36,9 @@ constexpr const char* kTemplate = R"({
 "save_checkpoint_to_hub": false, "sample_weighting": null, "rename_map": {}, "checkpoint_path": null})";
 
 /// LeRobot resumes with `save_freq` as a divisor, so that "only at the end" is the last step.
-int64_t save_steps(const TrainConfig& config) { return config.save_freq > 0 ? config.save_freq : config.steps; }
+int64_t save_steps(const TrainConfig& config) {
+  return config.save_freq > 0 ? config.save_freq : config.steps;
+}
 
 void set_dataset(Json& json, const TrainConfig& config) {
   Json& dataset = json["dataset"];
@@ -111,7 +113,8 @@ void take_lerobot_train_config(TrainConfig& config, const Json& json, const std:
     config.optimizer.weight_decay = optimizer.at("weight_decay").as_double();
     config.optimizer.grad_clip_norm = optimizer.at("grad_clip_norm").as_double();
     config.optimizer.eps = optimizer.at("eps").as_double();
-    config.optimizer.betas = {optimizer.at("betas").as_array().at(0).as_double(), optimizer.at("betas").as_array().at(1).as_double()};
+    config.optimizer.betas = {optimizer.at("betas").as_array().at(0).as_double(),
+                              optimizer.at("betas").as_array().at(1).as_double()};
     const Json& scheduler = json.at("scheduler");
     if (scheduler.at("type").as_string() != "cosine_decay_with_warmup") {
       throw Error(ErrorKind::kCheckpoint, str_cat("schedule '", scheduler.at("type").as_string(),

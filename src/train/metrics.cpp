@@ -69,10 +69,10 @@ std::string lerobot_line(const LogRow& row) {
   const double samples_per_s = row.update_s > 0 ? row.step_samples / row.update_s : 0.0;
   const auto big = [](double value) { return human_count(value); };
   return str_cat("step:", big(static_cast<double>(row.step)), " smpl:", big(static_cast<double>(row.samples)),
-                 " ep:", big(row.episodes), " epch:", formatted("%.2f", row.epoch), " loss:", formatted("%.3f", row.loss),
-                 " grdn:", formatted("%.3f", row.grad_norm), " lr:", formatted("%0.1e", row.lr),
-                 " updt_s:", formatted("%.3f", row.update_s), " data_s:", formatted("%.3f", row.data_s),
-                 " smp/s:", formatted("%.0f", samples_per_s));
+                 " ep:", big(row.episodes), " epch:", formatted("%.2f", row.epoch),
+                 " loss:", formatted("%.3f", row.loss), " grdn:", formatted("%.3f", row.grad_norm),
+                 " lr:", formatted("%0.1e", row.lr), " updt_s:", formatted("%.3f", row.update_s),
+                 " data_s:", formatted("%.3f", row.data_s), " smp/s:", formatted("%.0f", samples_per_s));
 }
 
 std::string lerobot_log_line(const LogRow& row) {
@@ -100,7 +100,8 @@ LogRow MetricsWindow::take(int64_t step, int64_t samples, const DataSize& data) 
   const double seconds = sum_.update_s + sum_.data_s;
   LogRow row{.step = step,
              .samples = samples,
-             .episodes = static_cast<double>(samples) * static_cast<double>(data.num_episodes) / static_cast<double>(data.num_frames),
+             .episodes = static_cast<double>(samples) * static_cast<double>(data.num_episodes) /
+                         static_cast<double>(data.num_frames),
              .epoch = static_cast<double>(samples) / static_cast<double>(data.num_frames),
              .loss = sum_.loss / n,
              .grad_norm = sum_.grad_norm / n,
@@ -115,7 +116,9 @@ LogRow MetricsWindow::take(int64_t step, int64_t samples, const DataSize& data) 
 }
 
 MetricsLog::MetricsLog(const std::string& folder, const std::string& style, int64_t first_step)
-    : path_(folder + "/metrics.jsonl"), style_(style), file_(open_metrics(path_, first_step), &std::fclose),
+    : path_(folder + "/metrics.jsonl"),
+      style_(style),
+      file_(open_metrics(path_, first_step), &std::fclose),
       events_(folder, first_step) {
   if (file_ == nullptr) {
     throw Error(ErrorKind::kFile, str_cat("not writable: ", std::strerror(errno)), path_);
@@ -141,7 +144,8 @@ void MetricsLog::train_row(const LogRow& row) {
 void MetricsLog::eval_row(int64_t step, double loss, int64_t samples, double seconds) {
   append(Json::object({{"step", step}, {"eval_loss", loss}, {"eval_samples", samples}, {"eval_s", seconds}}));
   events_.scalars(step, {{"eval/loss", loss}});
-  log_info("held-out loss", {{"step", step}, {"eval_loss", loss}, {"samples", samples}, {"seconds", short_number(seconds, 3)}});
+  log_info("held-out loss",
+           {{"step", step}, {"eval_loss", loss}, {"samples", samples}, {"seconds", short_number(seconds, 3)}});
 }
 
 void MetricsLog::append(const Json& row) {

@@ -23,7 +23,9 @@ class SingleProcess final : public ParallelContext {
 
 }  // namespace
 
-std::unique_ptr<ParallelContext> single_process() { return std::make_unique<SingleProcess>(); }
+std::unique_ptr<ParallelContext> single_process() {
+  return std::make_unique<SingleProcess>();
+}
 
 int64_t launched_world() {
   const char* text = std::getenv("WORLD_SIZE");

@@ -6,8 +6,8 @@
 
 namespace flexor::train {
 
-/// What the training loop needs from a group of ranks. The loop calls these at fixed places and knows nothing else about
-/// ranks, so that data parallelism or sharding is another implementation of this class.
+/// What the training loop needs from a group of ranks. The loop calls these at fixed places and knows nothing else
+/// about ranks, so that data parallelism or sharding is another implementation of this class.
 class ParallelContext {
  public:
   virtual ~ParallelContext() = default;
@@ -27,7 +27,8 @@ class ParallelContext {
 /// One process, nobody to talk to.
 std::unique_ptr<ParallelContext> single_process();
 
-/// Number of ranks that a launcher started (WORLD_SIZE), 1 without. @throws Error(kConfig) if it is not a number above 0
+/// Number of ranks that a launcher started (WORLD_SIZE), 1 without. @throws Error(kConfig) if it is not a number above
+/// 0
 int64_t launched_world();
 
 }  // namespace flexor::train

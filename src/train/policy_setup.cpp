@@ -47,8 +47,8 @@ void report(const models::LoadReport& load, const std::string& path) {
 }
 
 void initialise(models::PolicyModel& model, const TrainConfig& config) {
-  at::Generator generator = make_generator(
-      stream_seed(static_cast<uint64_t>(config.seed), static_cast<uint64_t>(Stream::kInit)));
+  at::Generator generator =
+      make_generator(stream_seed(static_cast<uint64_t>(config.seed), static_cast<uint64_t>(Stream::kInit)));
   models::init_weights(model, generator);
 }
 
@@ -58,21 +58,20 @@ void start_weights(models::PolicyModel& model, const TrainConfig& config) {
     initialise(model, config);
   }
   if (!config.policy.path.empty()) {
-    report(models::load_weights(model, config.policy.path, {.allow_partial = config.policy.allow_partial}), config.policy.path);
+    report(models::load_weights(model, config.policy.path, {.allow_partial = config.policy.allow_partial}),
+           config.policy.path);
   } else if (!config.policy.vlm_path.empty()) {
     report(models::load_vlm(model, config.policy.vlm_path), config.policy.vlm_path);
   }
 }
 
 void attach_lora(models::PolicyModel& model, const TrainConfig& config) {
-  at::Generator generator = make_generator(
-      stream_seed(static_cast<uint64_t>(config.seed), static_cast<uint64_t>(Stream::kLora)));
-  const auto layers = models::add_lora(model,
-                                       {.style = config.lora.style,
-                                        .r = config.lora.r,
-                                        .alpha = config.lora.alpha,
-                                        .targets = config.lora.targets},
-                                       generator);
+  at::Generator generator =
+      make_generator(stream_seed(static_cast<uint64_t>(config.seed), static_cast<uint64_t>(Stream::kLora)));
+  const auto layers = models::add_lora(
+      model,
+      {.style = config.lora.style, .r = config.lora.r, .alpha = config.lora.alpha, .targets = config.lora.targets},
+      generator);
   log_info("low-rank adapters added", {{"layers", layers.size()}, {"style", config.lora.style}});
 }
 

@@ -34,11 +34,26 @@ bool may_change(std::string_view key) {
 
 /// Keys that LeRobot's train_config.json does not decide, so that they may be given when such a run is resumed.
 bool is_ours(std::string_view key) {
-  constexpr std::array<std::string_view, 20> kKeys = {
-      "batch_file",          "output_dir",        "dataset.root",     "dataset.resize",   "dataset.cache",
-      "dataset.eval_split",  "max_eval_samples",  "deterministic",    "rm_dropout",       "policy.tokenizer_path",
-      "policy.rope_frequencies", "attention.impl", "log.style",       "runtime.bind",     "dist.timeout_s",
-      "optimizer.master_dtype", "policy.gradient_checkpointing", "policy.device", "policy.path", "policy.allow_partial"};
+  constexpr std::array<std::string_view, 20> kKeys = {"batch_file",
+                                                      "output_dir",
+                                                      "dataset.root",
+                                                      "dataset.resize",
+                                                      "dataset.cache",
+                                                      "dataset.eval_split",
+                                                      "max_eval_samples",
+                                                      "deterministic",
+                                                      "rm_dropout",
+                                                      "policy.tokenizer_path",
+                                                      "policy.rope_frequencies",
+                                                      "attention.impl",
+                                                      "log.style",
+                                                      "runtime.bind",
+                                                      "dist.timeout_s",
+                                                      "optimizer.master_dtype",
+                                                      "policy.gradient_checkpointing",
+                                                      "policy.device",
+                                                      "policy.path",
+                                                      "policy.allow_partial"};
   return std::find(kKeys.begin(), kKeys.end(), key) != kKeys.end();
 }
 
@@ -46,10 +61,11 @@ void refuse_changes(const TrainConfig& before, const TrainConfig& now, bool from
   std::vector<config::Finding> findings;
   for (const config::Difference& difference : config::differences(config::flatten(before), config::flatten(now))) {
     if (!may_change(difference.key) && !(from_lerobot && is_ours(difference.key))) {
-      findings.push_back({difference.key,
-                          str_cat("'", difference.key, "' was ", difference.before.empty() ? "empty" : difference.before,
-                                  ", now ", difference.after.empty() ? "empty" : difference.after),
-                          where, "a resumed run keeps its configuration; start another output_dir"});
+      findings.push_back(
+          {difference.key,
+           str_cat("'", difference.key, "' was ", difference.before.empty() ? "empty" : difference.before, ", now ",
+                   difference.after.empty() ? "empty" : difference.after),
+           where, "a resumed run keeps its configuration; start another output_dir"});
     }
   }
   if (!findings.empty()) {

@@ -26,9 +26,9 @@ std::string checkpoint_name(int64_t step, int64_t total_steps);
 struct RunPlan {
   TrainConfig config;  ///< resolved; output_dir is the folder of the run
   std::optional<CheckpointRef> checkpoint;
-  bool is_resumed = false;    ///< also when there is no checkpoint yet
-  bool from_lerobot = false;  ///< the checkpoint is of a run that LeRobot wrote
-  int64_t schedule_steps = 0; ///< length of the run that the schedule is made for
+  bool is_resumed = false;     ///< also when there is no checkpoint yet
+  bool from_lerobot = false;   ///< the checkpoint is of a run that LeRobot wrote
+  int64_t schedule_steps = 0;  ///< length of the run that the schedule is made for
 };
 
 /// Reads the configuration and applies the rules of output_dir and resume. Nothing is written.

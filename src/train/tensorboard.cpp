@@ -1,12 +1,11 @@
 #include "train/tensorboard.h"
 
-#include <unistd.h>
-
 #include <array>
 #include <bit>
 #include <cerrno>
 #include <chrono>
 #include <cstring>
+#include <unistd.h>
 
 #include "base/error.h"
 #include "base/str_cat.h"
@@ -43,7 +42,9 @@ void put_varint(std::string& out, uint64_t value) {
   }
   out.push_back(static_cast<char>(value));
 }
-void put_key(std::string& out, int field, int type) { put_varint(out, static_cast<uint64_t>(field << 3 | type)); }
+void put_key(std::string& out, int field, int type) {
+  put_varint(out, static_cast<uint64_t>(field << 3 | type));
+}
 void put_bytes(std::string& out, int field, std::string_view bytes) {
   put_key(out, field, 2);
   put_varint(out, bytes.size());

@@ -2,7 +2,6 @@
 
 #include <ATen/Context.h>
 #include <ATen/Parallel.h>
-
 #include <filesystem>
 #include <iostream>
 #include <optional>
@@ -65,8 +64,8 @@ std::shared_ptr<const data::Processor> new_processor(const RunPlan& plan, Inputs
   auto processor = make();
   if (plan.config.policy.fit_to_data) {
     constexpr int64_t kMultiple = 8;
-    const int64_t longest = data::prompt_length(tokenizer, processor->config().prompt, data::distinct_tasks(*inputs.data->all),
-                                                processor->state_dim())
+    const int64_t longest = data::prompt_length(tokenizer, processor->config().prompt,
+                                                data::distinct_tasks(*inputs.data->all), processor->state_dim())
                                 .at_most;
     inputs.policy.tokenizer_max_length = (longest + kMultiple - 1) / kMultiple * kMultiple;
     schema::Architecture sizes = inputs.policy.sizes();
@@ -90,9 +89,9 @@ Inputs prepare(const RunPlan& plan) {
   }
   inputs.data = open_training_data(plan.config);
   if (plan.checkpoint) {
-    inputs.processor = std::make_shared<const data::Processor>(
-        data::read_processor(plan.checkpoint->pretrained(), inputs.policy),
-        open_training_tokenizer(plan.config, plan.checkpoint->pretrained()));
+    inputs.processor =
+        std::make_shared<const data::Processor>(data::read_processor(plan.checkpoint->pretrained(), inputs.policy),
+                                                open_training_tokenizer(plan.config, plan.checkpoint->pretrained()));
   } else {
     inputs.policy = policy_for_data(plan.config, *inputs.data->all);
     inputs.processor = new_processor(plan, inputs);
@@ -122,7 +121,8 @@ std::unique_ptr<optim::AdamW> make_optimizer(const RunPlan& plan, models::Policy
 Progress start_progress(const RunPlan& plan, TrainerParts& parts) {
   Progress progress;
   if (plan.checkpoint) {
-    progress = load_checkpoint(*plan.checkpoint, *parts.model, *parts.optimizer, parts.ema.get(), plan.config.lora.enable);
+    progress =
+        load_checkpoint(*plan.checkpoint, *parts.model, *parts.optimizer, parts.ema.get(), plan.config.lora.enable);
     log_info("resumed", {{"checkpoint", plan.checkpoint->folder}, {"step", progress.step}});
   } else if (plan.config.is_resume()) {
     log_info("no complete checkpoint yet, starting at step 0", {{"output_dir", plan.config.output_dir}});
@@ -153,12 +153,14 @@ TrainerParts build(const RunPlan& plan, Inputs inputs, std::unique_ptr<ParallelC
   const int64_t world = parts.parallel->world(), micro_steps = accumulation(plan.config, world);
   const int64_t first_batch = parts.progress.step * micro_steps;
   if (inputs.data) {
-    parts.source = dataset_source(plan.config, inputs.policy, *inputs.data, inputs.processor, parts.parallel->rank(), world, first_batch);
+    parts.source = dataset_source(plan.config, inputs.policy, *inputs.data, inputs.processor, parts.parallel->rank(),
+                                  world, first_batch);
     if (inputs.data->held_out && plan.config.eval_freq > 0) {
-      parts.validator = std::make_unique<Validator>(plan.config, inputs.policy, inputs.data->held_out, inputs.processor);
+      parts.validator =
+          std::make_unique<Validator>(plan.config, inputs.policy, inputs.data->held_out, inputs.processor);
     }
   } else {
-    parts.source = file_source(plan.config, micro_steps, first_batch);
+    parts.source = file_source(plan.config, inputs.policy, micro_steps, first_batch);
   }
   log_info("model ready", {{"policy", inputs.policy.type},
                            {"parameters", nn::count_params(*parts.model)},
@@ -181,7 +183,8 @@ RunResult run(const config::Sources& sources) {
   auto parallel = single_process();
   const int64_t world = parallel->world();
   TrainerParts parts = build(plan, inputs, std::move(parallel));
-  start_run_folder(plan);  // from here on the run exists: what failed above leaves an empty folder, free for another try
+  start_run_folder(
+      plan);  // from here on the run exists: what failed above leaves an empty folder, free for another try
   store_stats(plan, inputs);
   Trainer trainer(std::move(parts));
   const Closing closing = trainer.run();

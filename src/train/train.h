@@ -18,8 +18,8 @@ struct RunResult {
 
 /// `flexor train`: reads the configuration, builds or resumes the run, trains, and prints the closing lines on stdout.
 /// @throws Error(kConfig) for the configuration (all problems at once) and the rules of output_dir and resume;
-///         Error(kFile), Error(kData), Error(kCheckpoint) for what the run is made of; Error(kRuntime) for a loss that is
-///         not finite; Error(kInterrupted), Error(kTerminated) after the step was finished and a checkpoint saved
+///         Error(kFile), Error(kData), Error(kCheckpoint) for what the run is made of; Error(kRuntime) for a loss that
+///         is not finite; Error(kInterrupted), Error(kTerminated) after the step was finished and a checkpoint saved
 RunResult run(const config::Sources& sources);
 
 }  // namespace flexor::train

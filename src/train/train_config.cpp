@@ -23,7 +23,8 @@ void fields(config::FieldTable& table, DatasetSection& c) {
   table("root", c.root, "folder of a LeRobot dataset, the one that holds meta/info.json");
   table.list("mix", c.mix, "several datasets with weights, instead of root");
   table("episodes", c.episodes, "episodes to use; null: all");
-  table("eval_split", c.eval_split, "share of each task's last episodes that is held out for validation").range(0, 0.999);
+  table("eval_split", c.eval_split, "share of each task's last episodes that is held out for validation")
+      .range(0, 0.999);
   table("resize", c.resize, "uint8: rounded after resizing; float: LeRobot's arithmetic").choices({"uint8", "float"});
   table("cache", c.cache, "decoded pictures on disk: auto (used when present and fresh), off, or a path");
   table("image_transforms", c.image_transforms, "augmentation of the pictures").choices({"none", "openpi", "lerobot"});
@@ -32,14 +33,16 @@ void fields(config::FieldTable& table, DatasetSection& c) {
 void fields(config::FieldTable& table, PolicySection& c) {
   table("path", c.path, "policy folder to fine-tune; empty: train from scratch");
   table("allow_partial", c.allow_partial, "accept a checkpoint with missing or unused tensors");
-  table("vlm_path", c.vlm_path, "Hugging Face PaliGemma folder that initialises the language model and the vision tower");
+  table("vlm_path", c.vlm_path,
+        "Hugging Face PaliGemma folder that initialises the language model and the vision tower");
   table("tokenizer_path", c.tokenizer_path, "tokenizer file or folder; empty: the one beside policy.path");
   table("norm_stats", c.norm_stats, "openpi's norm_stats.json; beats the dataset's statistics");
   table("rope_frequencies", c.rope_frequencies,
         "bfloat16 only: reference = rounded to bfloat16 as LeRobot and openpi do, exact = as the original JAX model")
       .choices({"reference", "exact"});
-  table("fit_to_data", c.fit_to_data,
-        "from scratch: max_state_dim, max_action_dim, tokenizer_max_length and the vocabulary become as large as needed");
+  table(
+      "fit_to_data", c.fit_to_data,
+      "from scratch: max_state_dim, max_action_dim, tokenizer_max_length and the vocabulary become as large as needed");
   schema::fields(table, c.config);
 }
 
@@ -80,7 +83,8 @@ void run_fields(config::FieldTable& table, TrainConfig& c) {
   table("log_freq", c.log_freq, "steps between log lines; 0: none").range(0, kMaxCount);
   table("save_freq", c.save_freq, "steps between checkpoints; 0: only the final one").range(0, kMaxCount);
   table("eval_freq", c.eval_freq, "steps between losses on the held-out episodes; 0: never").range(0, kMaxCount);
-  table("max_eval_samples", c.max_eval_samples, "held-out frames to evaluate, evenly spaced; 0: all").range(0, kMaxCount);
+  table("max_eval_samples", c.max_eval_samples, "held-out frames to evaluate, evenly spaced; 0: all")
+      .range(0, kMaxCount);
   table("seed", c.seed, "of everything that is drawn: order, noise, times, initial weights").range(0, 4294967295.0);
   table("num_workers", c.num_workers, "threads that decode").range(0, 1024);
   table("prefetch", c.prefetch, "batches read ahead per worker").range(1, 1024);
@@ -136,25 +140,30 @@ void check_sources(const TrainConfig& c, Rules& rules) {
                 "dataset.root=DIR, dataset.mix, or batch_file=FILE");
   rules.require(!(has_root && has_mix), "dataset.mix", "dataset.root and dataset.mix exclude each other");
   rules.require(from_data || (!has_root && !has_mix), "batch_file", "batch_file and a dataset exclude each other");
-  rules.require(!(has_mix && c.dataset.episodes), "dataset.episodes", "episodes select from one dataset, found dataset.mix");
+  rules.require(!(has_mix && c.dataset.episodes), "dataset.episodes",
+                "episodes select from one dataset, found dataset.mix");
   for (const MixEntry& entry : c.dataset.mix) {
-    rules.require(entry.weight > 0, "dataset.mix", str_cat("expected a weight above 0 for ", entry.root, ", found ", entry.weight));
+    rules.require(entry.weight > 0, "dataset.mix",
+                  str_cat("expected a weight above 0 for ", entry.root, ", found ", entry.weight));
   }
   rules.require(c.dataset.resize != "float" || c.dataset.cache == "auto" || c.dataset.cache == "off", "dataset.cache",
                 "a cache of uint8 pictures does not fit dataset.resize=float");
   rules.require(!from_data || c.eval_freq == 0 || c.dataset.eval_split > 0, "eval_freq",
-                str_cat("expected 0 without held-out episodes, found ", c.eval_freq), "set dataset.eval_split, or eval_freq=0");
+                str_cat("expected 0 without held-out episodes, found ", c.eval_freq),
+                "set dataset.eval_split, or eval_freq=0");
   rules.require(from_data || c.eval_freq == 0, "eval_freq", "a batch_file has no held-out episodes", "eval_freq=0");
 }
 
 void check_policy(const TrainConfig& c, Rules& rules) {
   const PolicySection& p = c.policy;
-  rules.require(p.path.empty() || p.vlm_path.empty(), "policy.vlm_path", "policy.path already holds the language model");
+  rules.require(p.path.empty() || p.vlm_path.empty(), "policy.vlm_path",
+                "policy.path already holds the language model");
   rules.require(!p.fit_to_data || p.path.empty(), "policy.fit_to_data", "the sizes of policy.path are given");
-  rules.require(!(c.lora.enable && c.ema.enable), "ema.enable", "a moving average of low-rank adapters is not supported",
-                "ema.enable=false");
-  rules.require(!(c.lora.enable && (p.config.freeze_vision_encoder || p.config.train_expert_only)), "lora.enable",
-                "the LoRA style decides what is frozen, found policy.freeze_vision_encoder or policy.train_expert_only");
+  rules.require(!(c.lora.enable && c.ema.enable), "ema.enable",
+                "a moving average of low-rank adapters is not supported", "ema.enable=false");
+  rules.require(
+      !(c.lora.enable && (p.config.freeze_vision_encoder || p.config.train_expert_only)), "lora.enable",
+      "the LoRA style decides what is frozen, found policy.freeze_vision_encoder or policy.train_expert_only");
 }
 
 }  // namespace
@@ -167,10 +176,11 @@ std::vector<config::Finding> check(const TrainConfig& c, int64_t world) {
     rules.findings.push_back(std::move(finding));
   }
   const int64_t unit = c.batch_size * world;
-  rules.require(!c.global_batch_size || *c.global_batch_size % unit == 0, "global_batch_size",
-                str_cat("expected a multiple of batch_size * ranks = ", unit, ", found ", c.global_batch_size.value_or(0)));
-  rules.require(!c.output_dir.empty() || !c.resume_dir().empty(), "output_dir", "expected a folder for the run, found none",
-                "output_dir=DIR");
+  rules.require(
+      !c.global_batch_size || *c.global_batch_size % unit == 0, "global_batch_size",
+      str_cat("expected a multiple of batch_size * ranks = ", unit, ", found ", c.global_batch_size.value_or(0)));
+  rules.require(!c.output_dir.empty() || !c.resume_dir().empty(), "output_dir",
+                "expected a folder for the run, found none", "output_dir=DIR");
   rules.require(world == 1 || c.parallel.strategy != "none", "parallel.strategy",
                 str_cat("none is for a single rank, found ", world, " ranks"), "start one process, without a launcher");
   return std::move(rules.findings);
@@ -281,7 +291,8 @@ TrainConfig load_train_config(const config::Sources& sources, int64_t world, con
     }
     std::vector<config::Finding> findings = check(config, world);
     if (config.policy.config.type != type) {
-      findings.push_back({"policy.type", str_cat("expected ", type, " as in policy.path, found ", config.policy.config.type), "", ""});
+      findings.push_back(
+          {"policy.type", str_cat("expected ", type, " as in policy.path, found ", config.policy.config.type), "", ""});
     }
     return findings;
   });

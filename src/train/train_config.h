@@ -21,10 +21,10 @@ struct MixEntry {
 void fields(config::FieldTable& table, MixEntry& entry);
 
 struct DatasetSection {
-  std::string root;            ///< folder that holds meta/info.json
-  std::vector<MixEntry> mix;   ///< instead of root
+  std::string root;           ///< folder that holds meta/info.json
+  std::vector<MixEntry> mix;  ///< instead of root
   std::optional<std::vector<int64_t>> episodes;
-  double eval_split = 0.0;     ///< share of the episodes of each task that is held out
+  double eval_split = 0.0;  ///< share of the episodes of each task that is held out
   std::string resize = "uint8";
   std::string cache = "auto";
   std::string image_transforms = "none";
@@ -34,13 +34,13 @@ void fields(config::FieldTable& table, DatasetSection& section);
 /// The policy: LeRobot's config.json, and where it comes from.
 struct PolicySection {
   schema::PolicyConfig config;
-  std::string path;            ///< checkpoint to fine-tune; empty: from scratch
+  std::string path;  ///< checkpoint to fine-tune; empty: from scratch
   bool allow_partial = false;
-  std::string vlm_path;        ///< Hugging Face PaliGemma folder
+  std::string vlm_path;  ///< Hugging Face PaliGemma folder
   std::string tokenizer_path;
-  std::string norm_stats;      ///< openpi's norm_stats.json
+  std::string norm_stats;  ///< openpi's norm_stats.json
   std::string rope_frequencies = "reference";
-  bool fit_to_data = false;    ///< max dims, prompt length and vocabulary as large as data and tokenizer need
+  bool fit_to_data = false;  ///< max dims, prompt length and vocabulary as large as data and tokenizer need
 };
 void fields(config::FieldTable& table, PolicySection& section);
 
@@ -84,8 +84,8 @@ struct TrainConfig {
   optim::EmaConfig ema;
   LoraSection lora;
   AttentionSection attention;
-  int64_t batch_size = 8;                     ///< per rank and micro step
-  std::optional<int64_t> global_batch_size;   ///< batch_size * world * accumulation
+  int64_t batch_size = 8;                    ///< per rank and micro step
+  std::optional<int64_t> global_batch_size;  ///< batch_size * world * accumulation
   int64_t steps = 100000, log_freq = 200, save_freq = 20000, eval_freq = 0;
   int64_t max_eval_samples = 256;
   int64_t seed = 1000;
@@ -103,7 +103,9 @@ struct TrainConfig {
 
   bool is_resume() const { return resume != "false" && !resume.empty(); }
   /// Folder given as resume=RUN_DIR, else "".
-  std::string resume_dir() const { return is_resume() && resume != "true" && resume != "auto" ? resume : std::string(); }
+  std::string resume_dir() const {
+    return is_resume() && resume != "true" && resume != "auto" ? resume : std::string();
+  }
 };
 void fields(config::FieldTable& table, TrainConfig& config);
 
@@ -114,8 +116,8 @@ std::vector<config::Finding> check(const TrainConfig& config, int64_t world);
 int64_t accumulation(const TrainConfig& config, int64_t world);
 
 /// Reads a configuration for a new run, or the one that a resumed run must agree with.
-/// The policy's fields start from policy.path's config.json or the defaults of policy.type; optimizer and schedule start
-/// from the policy's preset. @param base  start from this instead (resuming)
+/// The policy's fields start from policy.path's config.json or the defaults of policy.type; optimizer and schedule
+/// start from the policy's preset. @param base  start from this instead (resuming)
 /// @throws Error(kConfig), Error(kFile), Error(kCheckpoint)
 TrainConfig load_train_config(const config::Sources& sources, int64_t world, const TrainConfig* base = nullptr);
 

@@ -23,9 +23,12 @@ constexpr size_t kLossWindow = 50;
 Trainer::Trainer(TrainerParts parts)
     : parts_(std::move(parts)),
       schedule_(parts_.config.scheduler, parts_.config.optimizer.lr, parts_.progress.schedule_steps),
-      accumulation_(accumulation(parts_.config, parts_.parallel->world())), first_step_(parts_.progress.step),
-      start_s_(wall_seconds()), earlier_s_(parts_.progress.elapsed_s),
-      metrics_(parts_.config.output_dir, parts_.config.log.style, parts_.progress.step), throughput_(parts_.progress.step) {}
+      accumulation_(accumulation(parts_.config, parts_.parallel->world())),
+      first_step_(parts_.progress.step),
+      start_s_(wall_seconds()),
+      earlier_s_(parts_.progress.elapsed_s),
+      metrics_(parts_.config.output_dir, parts_.config.log.style, parts_.progress.step),
+      throughput_(parts_.progress.step) {}
 
 Closing Trainer::run() {
   const int64_t steps = parts_.config.steps;
@@ -138,7 +141,8 @@ void Trainer::validate_if_due() {
 }
 
 void Trainer::save_if_due(bool stopping) {
-  if ((stopping || due(parts_.config.save_freq) || parts_.progress.step == parts_.config.steps) && last_saved_ != parts_.progress.step) {
+  if ((stopping || due(parts_.config.save_freq) || parts_.progress.step == parts_.config.steps) &&
+      last_saved_ != parts_.progress.step) {
     save();
   }
 }

@@ -31,17 +31,17 @@ struct TrainerParts {
   std::shared_ptr<const data::Processor> processor;
   std::string processor_source;  ///< policy folder whose processor files are copied, without a dataset
   Json lerobot_config;
-  Progress progress;             ///< where to start
+  Progress progress;  ///< where to start
 };
 
-/// The training loop: step = batches, forward and backward per micro batch, clip, finite check, optimizer, schedule; then
-/// log, validate, save. Knows no model by name, and ranks only through ParallelContext.
+/// The training loop: step = batches, forward and backward per micro batch, clip, finite check, optimizer, schedule;
+/// then log, validate, save. Knows no model by name, and ranks only through ParallelContext.
 class Trainer {
  public:
   explicit Trainer(TrainerParts parts);
 
-  /// Trains until `steps` are done. @throws Error(kRuntime) if a loss or gradient is not finite (nothing is updated then);
-  /// Error(kInterrupted), Error(kTerminated) after the step was finished and a checkpoint saved
+  /// Trains until `steps` are done. @throws Error(kRuntime) if a loss or gradient is not finite (nothing is updated
+  /// then); Error(kInterrupted), Error(kTerminated) after the step was finished and a checkpoint saved
   Closing run();
 
   const Progress& progress() const { return parts_.progress; }

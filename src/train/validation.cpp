@@ -33,8 +33,10 @@ std::vector<int64_t> evenly_spaced(int64_t total, int64_t count) {
 
 Validator::Validator(const TrainConfig& config, const schema::PolicyConfig& policy,
                      std::shared_ptr<const data::Mixture> held_out, std::shared_ptr<const data::Processor> processor)
-    : processor_(std::move(processor)), reader_(held_out, format_of(config, policy)),
-      positions_(evenly_spaced(held_out->num_frames(), config.max_eval_samples)), batch_size_(config.batch_size),
+    : processor_(std::move(processor)),
+      reader_(held_out, format_of(config, policy)),
+      positions_(evenly_spaced(held_out->num_frames(), config.max_eval_samples)),
+      batch_size_(config.batch_size),
       seed_(static_cast<uint64_t>(config.seed)) {}
 
 Validator::Result Validator::evaluate(models::PolicyModel& model) {
@@ -46,7 +48,8 @@ Validator::Result Validator::evaluate(models::PolicyModel& model) {
     check_interrupt();
     const size_t count = std::min(positions_.size() - first, static_cast<size_t>(batch_size_));
     const schema::Batch batch = processor_->preprocess(reader_.read(std::span(positions_).subspan(first, count)));
-    const FlowDraw draw = draw_flow(model.config(), seed_, Stream::kValidation, static_cast<int64_t>(first), batch.size());
+    const FlowDraw draw =
+        draw_flow(model.config(), seed_, Stream::kValidation, static_cast<int64_t>(first), batch.size());
     sum += model.loss(batch, draw.noise, draw.time).per_sample.to(at::kDouble).sum().item<double>();
     result.samples += batch.size();
   }

@@ -11,12 +11,12 @@
 
 namespace flexor::train {
 
-/// The flow-matching loss on held-out episodes. Frames are evenly spaced, noise and times belong to the frames and depend
-/// on the seed and the batch size only, so that losses of different steps and runs compare.
+/// The flow-matching loss on held-out episodes. Frames are evenly spaced, noise and times belong to the frames and
+/// depend on the seed and the batch size only, so that losses of different steps and runs compare.
 class Validator {
  public:
-  Validator(const TrainConfig& config, const schema::PolicyConfig& policy, std::shared_ptr<const data::Mixture> held_out,
-            std::shared_ptr<const data::Processor> processor);
+  Validator(const TrainConfig& config, const schema::PolicyConfig& policy,
+            std::shared_ptr<const data::Mixture> held_out, std::shared_ptr<const data::Processor> processor);
 
   struct Result {
     double loss = 0;
