@@ -38,7 +38,7 @@ AREAS = {
 FENCES = [
     ("LibTorch's catch-all header", r"<(torch/torch\.h|torch/all\.h|torch/extension\.h|ATen/ATen\.h)>", r"(?!)"),
     ("torch/nn", r"<torch/nn", r"(?!)"),
-    ("Arrow", r"<(arrow|parquet)/", r"table/[^/]*\.cpp"),
+    ("Arrow", r"<(arrow|parquet)/", r"table/[^/]*\.cpp|table/arrow_\w+\.h"),
     ("FFmpeg", r"<lib(av|sw)\w+/", r"media/[^/]*\.cpp"),
     ("nlohmann JSON", r"<nlohmann/", r"base/[^/]*\.cpp"),
     ("spdlog", r"<spdlog/", r"base/[^/]*\.cpp"),
@@ -49,6 +49,9 @@ FENCES = [
      r".*\.cpp|tensor/tensor\.h"),
     ("standard <format>, which GCC 12 lacks", r"<format>", r"(?!)"),
 ]
+
+# Headers that only their own area may include.
+PRIVATE = re.compile(r"(?P<area>table)/arrow_\w+\.h")
 
 INCLUDE = re.compile(r'^\s*#\s*include\s+(?:"(?P<own>[^"]+)"|(?P<system><[^>]+>))')
 
@@ -92,6 +95,8 @@ def check_includes(source_root):
                     yield f"{place}: no area is called '{target}'"
                 elif target not in allowed:
                     yield f"{place}: {area}/ may not use {target}/, only {', '.join(a for a in AREAS if a in allowed)}"
+                elif PRIVATE.fullmatch(found["own"]) and target != area:
+                    yield f'{place}: "{found["own"]}" is for {target}/ only'
                 elif not (source_root / found["own"]).exists():
                     yield f'{place}: no such file: src/{found["own"]}'
             else:
@@ -146,6 +151,9 @@ SELF_TESTS = [  # (file, content, expected text of the breach; None for a clean 
     ("nn/block.h", "#pragma once\n#include <ATen/ops/mm.h>\n", "src/nn/block.h:2: LibTorch in a header beyond"),
     ("nn/block.h", "#include <vector>\n", "src/nn/block.h:1: a header without #pragma once"),
     ("nn/block.cpp", "#include <arrow/api.h>\n", "src/nn/block.cpp:1: Arrow may not stand here"),
+    ("table/arrow_values.h", "#pragma once\n#include <arrow/api.h>\n", "src/CMakeLists.txt:1: the folder src/table is no area"),
+    ("table/values.h", "#pragma once\n#include <arrow/api.h>\n", "src/table/values.h:2: Arrow may not stand here"),
+    ("data/x.cpp", '#include "table/arrow_values.h"\n', 'src/data/x.cpp:1: "table/arrow_values.h" is for table/ only'),
     ("other/block.cpp", "", "src/other/block.cpp:1: no area is called 'other'"),
     ("CMakeLists.txt", "flexor_area(tensor USES flexor_base)\nflexor_area(base)\nflexor_area(nn USES flexor_tensor)\n",
      "src/CMakeLists.txt:1: tensor uses base, which is not added above it"),

@@ -1,18 +1,22 @@
 #include <memory>
 #include <ostream>
 
-#include "base/log.h"
+#include "base/error.h"
+#include "cli/bench_config.h"
 #include "cli/bench_stats.h"
 #include "cli/commands.h"
 #include "config/command_line.h"
 #include "data/dataset.h"
 #include "data/loader.h"
+#include "train/batch_source.h"
+#include "train/data_setup.h"
 
 namespace flexor::cli {
 namespace {
 
 struct Options {
   std::string dataset;
+  std::vector<std::string> config, overrides;
   std::string resize = "uint8";
   int64_t batch_size = 8, num_workers = 2, prefetch = 2, image_size = 224, horizon = 50;
   int64_t steps = 50, warmup = 5, seed = 1000;
@@ -20,7 +24,10 @@ struct Options {
 };
 
 void fields(config::FieldTable& table, Options& o) {
-  table("dataset", o.dataset, "dataset folder, the one that holds meta/info.json").required().value_name("DIR");
+  table("dataset", o.dataset, "dataset folder, the one that holds meta/info.json").value_name("DIR");
+  table("config", o.config, "instead: the data of this training configuration, read as `flexor train` reads them")
+      .value_name("FILE");
+  table.rest("key=value", o.overrides, "with --config: keys over the file");
   table("batch_size", o.batch_size, "samples a batch").range(1, 65536);
   table("num_workers", o.num_workers, "decoding threads; 0: the measuring thread decodes").range(0, 1024);
   table("prefetch", o.prefetch, "batches read ahead per worker").range(1, 1024);
@@ -45,13 +52,36 @@ data::LoaderConfig loader_config(const Options& o) {
   return config;
 }
 
+struct Source {
+  std::shared_ptr<const data::Mixture> mixture;
+  data::LoaderConfig config;
+  std::string name;
+};
+
+Source open_source(const Options& options) {
+  const bool has_config = !options.config.empty() || !options.overrides.empty();
+  if (has_config == !options.dataset.empty()) {
+    throw Error(ErrorKind::kUsage,
+                "expected either --dataset or --config, found " + std::string(has_config ? "both" : "neither"));
+  }
+  if (!has_config) {
+    data::DatasetOptions dataset_options;
+    dataset_options.root = options.dataset;
+    return {std::make_shared<const data::Mixture>(data::Dataset::open(dataset_options)), loader_config(options),
+            options.dataset};
+  }
+  const train::TrainConfig config = bench_train_config(options.config, options.overrides);
+  const train::TrainingData data = train::open_training_data(config);
+  return {data.train, train::loader_config(config, train::policy_for_data(config, *data.all), /*rank=*/0, /*world=*/1),
+          config.dataset.root};
+}
+
 int run(const Args& args, const Io& io) {
   const auto options = config::parse<Options>(args);
-  data::DatasetOptions dataset_options;
-  dataset_options.root = options.dataset;
-  const auto mixture = std::make_shared<const data::Mixture>(data::Dataset::open(dataset_options));
-  const auto cameras = static_cast<int64_t>(mixture->cameras().size());
-  data::Loader loader(mixture, loader_config(options));
+  const Source source = open_source(options);
+  const data::BatchFormat& format = source.config.format;
+  const auto cameras = static_cast<int64_t>(source.mixture->cameras().size());
+  data::Loader loader(source.mixture, source.config);
   int64_t samples = 0;
   for (int64_t i = 0; i < options.warmup; ++i) {
     loader.next();
@@ -67,12 +97,12 @@ int run(const Args& args, const Io& io) {
   all.stop(total);
   const auto pictures = static_cast<double>(samples * cameras);
   const Json result = Json::object({{"workload", Json::object({{"bench", "loader"},
-                                                               {"dataset", options.dataset},
+                                                               {"dataset", source.name},
                                                                {"cameras", cameras},
-                                                               {"batch", options.batch_size},
-                                                               {"image_size", options.image_size},
-                                                               {"resize", options.resize},
-                                                               {"horizon", options.horizon},
+                                                               {"batch", source.config.sampler.batch_size},
+                                                               {"image_size", format.height},
+                                                               {"resize", format.float_pictures ? "float" : "uint8"},
+                                                               {"horizon", format.action_horizon},
                                                                {"warmup", options.warmup}})},
                                     {"samples_per_s", static_cast<double>(samples) / total.wall_s[0]},
                                     {"pictures_per_s", pictures / total.wall_s[0]},
@@ -82,8 +112,8 @@ int run(const Args& args, const Io& io) {
                                     {"wall_s", total.wall_s[0]},
                                     {"cpu_s", total.cpu_s[0]},
                                     {"peak_rss_gib", peak_rss_gib()},
-                                    {"threads", options.num_workers},
-                                    {"dtype", options.resize == "float" ? "float32" : "uint8"}});
+                                    {"threads", source.config.num_workers},
+                                    {"dtype", format.float_pictures ? "float32" : "uint8"}});
   io.out << bench_text(result, options.json);
   return 0;
 }

@@ -2,6 +2,7 @@
 #include <ostream>
 
 #include "base/log.h"
+#include "cli/bench_config.h"
 #include "cli/bench_stats.h"
 #include "cli/commands.h"
 #include "cli/policy_folder.h"
@@ -17,18 +18,20 @@ namespace flexor::cli {
 namespace {
 
 struct Options {
-  std::string policy, batch;
-  std::optional<std::string> dtype;
+  BenchFlags source;
   std::optional<int64_t> num_steps;
-  int64_t threads = 0, steps = 10, warmup = 1, seed = 0;
+  int64_t steps = 10, warmup = 1, seed = 0;
   bool json = false;
 };
 
 void fields(config::FieldTable& table, Options& o) {
-  table("policy", o.policy, "folder with config.json and model.safetensors").required().value_name("DIR");
-  table("batch", o.batch, "safetensors file of model-side tensors").required().value_name("FILE");
-  table("dtype", o.dtype, "default: as config.json says").choices({"float32", "bfloat16", "bfloat16_autocast"});
-  table("threads", o.threads, "0: LibTorch's choice").range(0, 1024);
+  table("policy", o.source.policy, "folder with config.json and model.safetensors").value_name("DIR");
+  table("batch", o.source.batch, "safetensors file of model-side tensors").value_name("FILE");
+  table("config", o.source.config, "instead: policy.path, batch_file and dtype of this training configuration")
+      .value_name("FILE");
+  table.rest("key=value", o.source.overrides, "with --config: keys over the file");
+  table("dtype", o.source.dtype, "default: as config.json says").choices({"float32", "bfloat16", "bfloat16_autocast"});
+  table("threads", o.source.threads, "0: LibTorch's choice").range(0, 1024);
   table("steps", o.steps, "action chunks to measure").range(1, 1e6);
   table("warmup", o.warmup, "action chunks before that").range(0, 1e6);
   table("num_steps", o.num_steps, "Euler steps; default: num_inference_steps of the policy").range(1, 1000);
@@ -47,12 +50,13 @@ Tensor start_noise(const schema::BatchFile& file, const schema::PolicyConfig& co
 }
 
 int run(const Args& args, const Io& io) {
-  const auto options = config::parse<Options>(args);
-  set_threads(options.threads);
+  auto options = config::parse<Options>(args);
+  complete(options.source);
+  set_threads(options.source.threads);
   const at::NoGradGuard no_gradients;
-  const schema::BatchFile file = schema::read_batch_file(options.batch);
+  const schema::BatchFile file = schema::read_batch_file(options.source.batch);
   const Stopwatch opening;
-  const auto model = models::open_model(policy_folder(options.policy), options.dtype);
+  const auto model = models::open_model(policy_folder(options.source.policy), options.source.dtype);
   const double open_s = opening.wall_s();
   const schema::PolicyConfig& config = model->config();
   const models::SampleOptions sampling{.num_steps = options.num_steps.value_or(config.num_inference_steps),
@@ -70,7 +74,7 @@ int run(const Args& args, const Io& io) {
   actions = actions.narrow(-1, 0, config.action_dim());
   const int64_t batch_size = file.batch.size();
   const Json result = Json::object({{"workload", Json::object({{"bench", "sample"},
-                                                               {"policy", options.policy},
+                                                               {"policy", options.source.policy},
                                                                {"type", config.type},
                                                                {"batch", batch_size},
                                                                {"num_steps", sampling.num_steps},
@@ -83,7 +87,7 @@ int run(const Args& args, const Io& io) {
                                     {"open_s", open_s},
                                     {"peak_rss_gib", peak_rss_gib()},
                                     {"threads", get_threads()},
-                                    {"dtype", options.dtype.value_or(config.dtype)}});
+                                    {"dtype", options.source.dtype.value_or(config.dtype)}});
   io.out << bench_text(result, options.json);
   return 0;
 }

@@ -3,6 +3,7 @@
 
 #include "base/error.h"
 #include "base/str_cat.h"
+#include "cli/bench_config.h"
 #include "cli/bench_stats.h"
 #include "cli/commands.h"
 #include "cli/policy_folder.h"
@@ -23,21 +24,24 @@ namespace {
 constexpr int64_t kScheduleSteps = 30000;  // of the run whose first steps are measured
 
 struct Options {
-  std::string policy, batch, master_dtype = "none";
-  std::optional<std::string> dtype;
-  int64_t threads = 0, steps = 5, warmup = 1, lora_r = 0;
+  BenchFlags source;
+  int64_t steps = 5, warmup = 1, lora_r = 0;
   bool gradient_checkpointing = false, json = false;
 };
 
 void fields(config::FieldTable& table, Options& o) {
-  table("policy", o.policy, "folder with config.json and model.safetensors").required().value_name("DIR");
-  table("batch", o.batch, "safetensors file of model-side tensors with noise and time").required().value_name("FILE");
-  table("dtype", o.dtype, "default: as config.json says").choices({"float32", "bfloat16", "bfloat16_autocast"});
-  table("master_dtype", o.master_dtype, "of the copy that bfloat16 weights are updated in; none as LeRobot")
+  table("policy", o.source.policy, "folder with config.json and model.safetensors").value_name("DIR");
+  table("batch", o.source.batch, "safetensors file of model-side tensors with noise and time").value_name("FILE");
+  table("config", o.source.config, "instead: policy.path, batch_file and dtype of this training configuration")
+      .value_name("FILE");
+  table.rest("key=value", o.source.overrides, "with --config: keys over the file");
+  table("dtype", o.source.dtype, "default: as config.json says").choices({"float32", "bfloat16", "bfloat16_autocast"});
+  table("master_dtype", o.source.master_dtype,
+        "of the copy that bfloat16 weights are updated in; default: none, as LeRobot")
       .choices({"none", "float32"});
   table("lora_r", o.lora_r, "rank of LoRA adapters; 0: every parameter is trained").range(0, 4096);
   table("gradient_checkpointing", o.gradient_checkpointing, "recompute activations in the backward pass");
-  table("threads", o.threads, "0: LibTorch's choice").range(0, 1024);
+  table("threads", o.source.threads, "0: LibTorch's choice").range(0, 1024);
   table("steps", o.steps, "training steps to measure").range(1, 1e6);
   table("warmup", o.warmup, "training steps before that").range(0, 1e6);
   table("json", o.json, "print one JSON object instead of text");
@@ -78,7 +82,8 @@ struct Measured {
 Measured measure(models::PolicyModel& model, const schema::BatchFile& file, const Options& options) {
   Collector collector;
   model.params(collector);
-  optim::AdamW optimizer(collector.params, optimizer_config(model.config(), options.master_dtype));
+  optim::AdamW optimizer(collector.params,
+                         optimizer_config(model.config(), options.source.master_dtype.value_or("none")));
   const optim::LrSchedule schedule = make_schedule(model.config());
   const Tensor noise = file.at("noise"), time = file.at("time");
   Measured measured;
@@ -116,16 +121,17 @@ int64_t count_params(models::PolicyModel& model, bool trained_only) {
 }
 
 int run(const Args& args, const Io& io) {
-  const auto options = config::parse<Options>(args);
-  set_threads(options.threads);
-  const schema::BatchFile file = schema::read_batch_file(options.batch);
+  auto options = config::parse<Options>(args);
+  complete(options.source);
+  set_threads(options.source.threads);
+  const schema::BatchFile file = schema::read_batch_file(options.source.batch);
   if (!file.batch.action.defined()) {
-    throw Error(ErrorKind::kData, "the batch has no tensor 'action'", options.batch);
+    throw Error(ErrorKind::kData, "the batch has no tensor 'action'", options.source.batch);
   }
   models::ComputeOptions compute;
   compute.gradient_checkpointing = options.gradient_checkpointing;
   const Stopwatch opening;
-  const auto model = models::open_model(policy_folder(options.policy), options.dtype, compute);
+  const auto model = models::open_model(policy_folder(options.source.policy), options.source.dtype, compute);
   const double open_s = opening.wall_s();
   models::set_trainable(*model);
   if (options.lora_r > 0) {
@@ -136,30 +142,31 @@ int run(const Args& args, const Io& io) {
   }
   const Measured measured = measure(*model, file, options);
   const int64_t batch_size = file.batch.size();
-  const std::string dtype = options.dtype.value_or(model->config().dtype);
-  const Json result =
-      Json::object({{"workload", Json::object({{"bench", "train"},
-                                               {"policy", options.policy},
-                                               {"type", model->config().type},
-                                               {"batch", batch_size},
-                                               {"master_dtype", dtype == "bfloat16" ? options.master_dtype : "none"},
-                                               {"lora_r", options.lora_r},
-                                               {"gradient_checkpointing", options.gradient_checkpointing},
-                                               {"warmup", options.warmup}})},
-                    {"step_s", summary(measured.steps.wall_s)},
-                    {"step_cpu_s", summary(measured.steps.cpu_s)},
-                    {"forward_s", median(measured.forward_s)},
-                    {"backward_s", median(measured.backward_s)},
-                    {"optimizer_s", median(measured.optimizer_s)},
-                    {"data_s", 0.0},
-                    {"losses", Json(measured.losses)},
-                    {"samples_per_s", static_cast<double>(batch_size) / median(measured.steps.wall_s)},
-                    {"params", count_params(*model, /*trained_only=*/false)},
-                    {"params_trained", count_params(*model, /*trained_only=*/true)},
-                    {"open_s", open_s},
-                    {"peak_rss_gib", peak_rss_gib()},
-                    {"threads", get_threads()},
-                    {"dtype", dtype}});
+  const std::string dtype = options.source.dtype.value_or(model->config().dtype);
+  const Json result = Json::object(
+      {{"workload",
+        Json::object({{"bench", "train"},
+                      {"policy", options.source.policy},
+                      {"type", model->config().type},
+                      {"batch", batch_size},
+                      {"master_dtype", dtype == "bfloat16" ? options.source.master_dtype.value_or("none") : "none"},
+                      {"lora_r", options.lora_r},
+                      {"gradient_checkpointing", options.gradient_checkpointing},
+                      {"warmup", options.warmup}})},
+       {"step_s", summary(measured.steps.wall_s)},
+       {"step_cpu_s", summary(measured.steps.cpu_s)},
+       {"forward_s", median(measured.forward_s)},
+       {"backward_s", median(measured.backward_s)},
+       {"optimizer_s", median(measured.optimizer_s)},
+       {"data_s", 0.0},
+       {"losses", Json(measured.losses)},
+       {"samples_per_s", static_cast<double>(batch_size) / median(measured.steps.wall_s)},
+       {"params", count_params(*model, /*trained_only=*/false)},
+       {"params_trained", count_params(*model, /*trained_only=*/true)},
+       {"open_s", open_s},
+       {"peak_rss_gib", peak_rss_gib()},
+       {"threads", get_threads()},
+       {"dtype", dtype}});
   io.out << bench_text(result, options.json);
   return 0;
 }

@@ -2,8 +2,8 @@
 
 #include "base/str_cat.h"
 #include "base/text.h"
-#include "report/html_page.h"
 #include "report/action_plots.h"
+#include "report/html_page.h"
 
 namespace flexor::cli {
 
