@@ -5,7 +5,6 @@
 #include <cstddef>
 #include <exception>
 #include <mutex>
-#include <optional>
 #include <sys/resource.h>
 #include <thread>
 #include <utility>
@@ -20,9 +19,9 @@ namespace {
 
 /// A batch that is being read ahead.
 struct Slot {
-  std::optional<RawBatch> batch;
-  std::exception_ptr error;
-  bool ready() const { return batch || error; }
+  bool ready = false;
+  RawBatch batch;
+  std::exception_ptr error;  // instead of a batch
 };
 
 // Open videos per worker: half of what the process may open, at most 400 together.
@@ -96,6 +95,7 @@ struct Loader::State {
       } catch (...) {
         done.error = std::current_exception();
       }
+      done.ready = true;
       lock.lock();
       slot(step) = std::move(done);
       arrived.notify_all();
@@ -108,7 +108,7 @@ struct Loader::State {
     if (failure) {
       std::rethrow_exception(failure);
     }
-    arrived.wait(lock, [this] { return slot(next_out).ready(); });
+    arrived.wait(lock, [this] { return slot(next_out).ready; });
     Slot taken = std::exchange(slot(next_out), {});
     if (taken.error) {
       failure = taken.error;
@@ -116,7 +116,7 @@ struct Loader::State {
     }
     ++next_out;
     room.notify_one();
-    return std::move(*taken.batch);
+    return std::move(taken.batch);
   }
 };
 
