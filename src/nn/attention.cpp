@@ -30,14 +30,16 @@ bool prefers_scores(const Tensor& rows, const Tensor& keys) {
 /// Attention of one sample after the other. Shapes as in attend() below, heads in front.
 Tensor attend_by_sample(const Tensor& rows, const Tensor& keys, const Tensor& values, const Tensor& bias,
                         double scale) {
-  const Tensor scaled = rows * scale, low_bias = bias.defined() ? bias.to(rows.scalar_type()) : bias;
+  // Unbound rather than indexed: the gradient of an index is a whole tensor of zeros.
+  const auto q = (rows * scale).unbind(0), k = keys.unbind(0), v = values.unbind(0);
+  const Tensor low_bias = bias.defined() ? bias.to(rows.scalar_type()) : bias;
   std::vector<Tensor> samples;
-  for (int64_t b = 0; b < rows.size(0); ++b) {
-    Tensor scores = at::matmul(scaled[b], keys[b].transpose(1, 2));  // [K, Q * G, N]
+  for (size_t b = 0; b < q.size(); ++b) {
+    Tensor scores = at::matmul(q[b], k[b].transpose(1, 2));  // [K, Q * G, N]
     if (bias.defined()) {
-      scores.add_(low_bias[b]);
+      scores.add_(low_bias[bias.size(0) == 1 ? 0 : static_cast<int64_t>(b)]);
     }
-    samples.push_back(at::matmul(at::softmax(scores, -1), values[b]));
+    samples.push_back(at::matmul(at::softmax(scores, -1), v[b]));
   }
   return at::stack(samples);
 }

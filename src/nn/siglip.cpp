@@ -4,6 +4,7 @@
 #include <ATen/ops/scaled_dot_product_attention.h>
 #include <string>
 
+#include "nn/attention.h"
 #include "nn/fused_ops.h"
 #include "tensor/tensor.h"
 
@@ -42,16 +43,25 @@ struct ModelParams {
   }
 };
 
+/// The reference's vision tower calls PyTorch's kernel even where its language model does not.
+Tensor full_attention(const Tensor& q, const Tensor& k, const Tensor& v, bool fused) {
+  if (fused) {
+    return attend(q, k, v, /*mask=*/{}, /*fused=*/true);
+  }
+  const Tensor out = at::scaled_dot_product_attention(q.transpose(1, 2), k.transpose(1, 2), v.transpose(1, 2));
+  return out.transpose(1, 2).flatten(2);
+}
+
 }  // namespace
 
 Tensor SiglipLayer::operator()(const Tensor& h, int64_t num_heads, bool fused) const {
   const int64_t N = h.size(0), P = h.size(1), W = h.size(2);
   const Tensor n = layer_norm1(h);
   const auto heads = [&](const Linear& projection) {
-    return projection(n, fused).view({N, P, num_heads, W / num_heads}).transpose(1, 2);  // [N, H, P, E]
+    return projection(n, fused).view({N, P, num_heads, W / num_heads});  // [N, P, H, E]
   };
-  const Tensor attended = at::scaled_dot_product_attention(heads(q_proj), heads(k_proj), heads(v_proj));
-  const Tensor middle = h + out_proj(attended.transpose(1, 2).reshape({N, P, W}), fused);
+  const Tensor attended = full_attention(heads(q_proj), heads(k_proj), heads(v_proj), fused);  // [N, P, W]
+  const Tensor middle = h + out_proj(attended, fused);
   const Tensor hidden = fc1(layer_norm2(middle), fused);
   return middle + fc2(fused ? fused_gelu(hidden) : at::gelu(hidden, "tanh"), fused);
 }
