@@ -154,7 +154,7 @@ void show_bar(std::string_view text) {
     return;
   }
   terminal().bar = text.substr(0, terminal_width() - 1);  // a wrapped bar could not be cleared
-  write_stderr(std::string(kClearLine).append(text));
+  write_stderr(std::string(kClearLine).append(terminal().bar));
   std::fflush(stderr);
 }
 

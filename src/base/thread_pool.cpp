@@ -19,6 +19,17 @@ struct ThreadPool::State {
   bool closed = false;
   std::vector<std::thread> threads;
 
+  ~State() {  // also when only some of the threads could be started
+    {
+      const std::lock_guard lock(mutex);
+      closed = true;
+    }
+    not_empty.notify_all();
+    for (std::thread& thread : threads) {
+      thread.join();
+    }
+  }
+
   void work() {
     while (true) {
       std::packaged_task<void()> task;
@@ -42,16 +53,7 @@ ThreadPool::ThreadPool(int num_threads) : state_(std::make_unique<State>()) {
   }
 }
 
-ThreadPool::~ThreadPool() {
-  {
-    const std::lock_guard lock(state_->mutex);
-    state_->closed = true;
-  }
-  state_->not_empty.notify_all();
-  for (std::thread& thread : state_->threads) {
-    thread.join();
-  }
-}
+ThreadPool::~ThreadPool() = default;
 
 std::future<void> ThreadPool::submit(std::function<void()> task) {
   std::packaged_task<void()> packaged(std::move(task));

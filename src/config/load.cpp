@@ -69,6 +69,7 @@ class Binder {
       items(spec, value, key);
       return;
     }
+    const Json before = spec.write();
     try {
       spec.read(value);
       check_rules(spec);
@@ -77,6 +78,7 @@ class Binder {
       }
     } catch (const Error& error) {
       add(key, str_cat("'", key, "': ", error.what()), value.place, error.hint());
+      spec.read(from_json(before, value.place));  // rules across keys may divide by what has to be positive
     }
   }
 

@@ -232,6 +232,18 @@ TEST_F(LoadTest, RulesAcrossFieldsAreListedWithTheRest) {
   EXPECT_THAT(text, testing::Not(HasSubstr("hidden")));
 }
 
+TEST_F(LoadTest, RulesAcrossFieldsNeverSeeAValueOutOfRange) {
+  RunOptions run;
+  int64_t seen = 0;
+  const auto check = [&](const Origins&) {
+    seen = run.batch_size;  // which a rule may divide by
+    return std::vector<Finding>();
+  };
+  EXPECT_THROW(load(run, {.files = {}, .overrides = {"batch_size=0", "optimizer.master_dtype=half"}}, check), Error);
+  EXPECT_EQ(seen, 8);
+  EXPECT_EQ(run.optimizer.master_dtype, "float32");
+}
+
 TEST_F(LoadTest, ADuplicateKeyNamesBothPlaces) {
   EXPECT_EQ(error_of("steps: 1\ntag: a\nsteps: 2\n"), "error: the key 'steps' stands twice (" + file_ + ":1 and " +
                                                           file_ + ":3)\n  hint: remove one of the two\n");

@@ -58,6 +58,9 @@ double LrSchedule::lr(int64_t step) const {
   if (config_.type == "openpi") {
     return config_.decay_lr + (peak_lr_ - config_.decay_lr) * cosine;
   }
+  if (peak_lr_ == 0) {
+    return 0.0;  // a factor of the peak, as LeRobot's
+  }
   const double floor = config_.decay_lr / peak_lr_;
   return peak_lr_ * ((1.0 - floor) * cosine + floor);
 }

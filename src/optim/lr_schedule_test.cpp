@@ -45,6 +45,15 @@ TEST(LrSchedule, ConstantStaysAtThePeakAfterTheWarmup) {
   EXPECT_EQ(schedule.lr(1000), 1e-3);
 }
 
+TEST(LrSchedule, APeakOfZeroStaysZero) {
+  for (const char* type : {"cosine_decay_with_warmup", "constant"}) {
+    const LrSchedule schedule({.type = type, .warmup_steps = 2, .decay_steps = 10}, 0.0, 10);
+    for (int64_t step = 0; step < 12; ++step) {
+      EXPECT_EQ(schedule.lr(step), 0.0) << type << ", step " << step;
+    }
+  }
+}
+
 TEST(LrSchedule, RefusesAnUnknownType) {
   EXPECT_THROW(LrSchedule({.type = "linear"}, 1e-3, 10), Error);
 }
