@@ -59,6 +59,20 @@ struct Loader::State {
     }
   }
 
+  ~State() {  // also when only some of the threads could be started
+    {
+      const std::lock_guard lock(mutex);
+      closing = true;
+    }
+    room.notify_all();
+    for (const auto& reader : readers) {
+      reader->cancel();
+    }
+    for (std::thread& thread : threads) {
+      thread.join();
+    }
+  }
+
   const std::shared_ptr<const Mixture> mixture;
   const Sampler sampler;
   std::vector<std::unique_ptr<BatchReader>> readers;  // one per worker; with none, the caller's
@@ -128,19 +142,7 @@ Loader::Loader(std::shared_ptr<const Mixture> mixture, const LoaderConfig& confi
   }
 }
 
-Loader::~Loader() {
-  {
-    const std::lock_guard lock(state_->mutex);
-    state_->closing = true;
-  }
-  state_->room.notify_all();
-  for (const auto& reader : state_->readers) {
-    reader->cancel();
-  }
-  for (std::thread& thread : state_->threads) {
-    thread.join();
-  }
-}
+Loader::~Loader() = default;
 
 RawBatch Loader::next() {
   State& s = *state_;

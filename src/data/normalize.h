@@ -27,14 +27,14 @@ class FeatureNormalizer {
  public:
   FeatureNormalizer() = default;  ///< IDENTITY
 
-  /// @param stats    null: the feature has no statistics at all; then it passes unchanged, as in the reference
+  /// @param stats    null: the feature has no statistics at all, which only IDENTITY accepts
   /// @param feature  name and shape; statistics must have that shape ([D], or [3, 1, 1] for pictures)
   /// @throws Error(kData) if the mode needs statistics that are missing, not finite, or of another size (hint: how to
   ///         compute them)
   FeatureNormalizer(const schema::PolicyFeature& feature, schema::NormMode mode, const schema::FeatureStats* stats,
                     double eps, NormFormula formula = NormFormula::kLeRobot);
 
-  at::Tensor normalize(const at::Tensor& x) const;    ///< [..., D] float32 -> float32 (float64 stays for openpi)
+  at::Tensor normalize(const at::Tensor& x) const;    ///< [..., D], dtype of x; openpi computes in float64
   at::Tensor unnormalize(const at::Tensor& x) const;  ///< the inverse; statistics follow x to its device
 
  private:

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cctype>
 #include <unordered_map>
 #include <utility>
 
@@ -14,6 +15,7 @@ namespace flexor::data {
 namespace {
 
 constexpr std::string_view kSpace = "\xE2\x96\x81";  // U+2581, what a space looks like inside pieces
+constexpr int64_t kMaxId = 1 << 24;
 
 std::string replace_all(std::string_view text, std::string_view from, std::string_view to) {
   std::string result;
@@ -65,8 +67,15 @@ class TokenizerJson final : public Tokenizer::Model {
 
  private:
   static bool is_byte(const std::string& name) {
-    return name.size() == 6 && name.starts_with("<0x") && name[5] == '>' && std::isxdigit(name[3]) != 0 &&
-           std::isxdigit(name[4]) != 0;
+    const auto is_digit = [](char c) { return std::isxdigit(static_cast<unsigned char>(c)) != 0; };
+    return name.size() == 6 && name.starts_with("<0x") && name[5] == '>' && is_digit(name[3]) && is_digit(name[4]);
+  }
+  int32_t checked_id(const Json& id, const std::string& name) const {
+    const int64_t value = id.as_int();
+    if (value < 0 || value > kMaxId) {
+      throw Error(ErrorKind::kData, str_cat("token id ", value, " of \"", name, "\" is out of range"), path);
+    }
+    return static_cast<int32_t>(value);
   }
   [[noreturn]] void wrong_kind(const std::string& what) const {
     throw Error(ErrorKind::kData, str_cat("tokenizer.json is not of the Gemma kind: ", what), path,
@@ -131,14 +140,10 @@ void TokenizerJson::check_kind(const Json& json) const {
 void TokenizerJson::read_model(const Json& model) {
   const Json::Object& members = model.at("vocab").as_object();
   std::unordered_map<std::string, int32_t> vocab(members.size());
-  constexpr int64_t kMaxId = 1 << 24;
   for (const auto& [name, id] : members) {
-    const int64_t value = id.as_int();
-    if (value < 0 || value > kMaxId) {
-      throw Error(ErrorKind::kData, str_cat("token id ", value, " of \"", name, "\" is out of range"), path);
-    }
-    vocab.emplace(name, static_cast<int32_t>(value));
-    vocab_size = std::max(vocab_size, value + 1);
+    const int32_t value = checked_id(id, name);
+    vocab.emplace(name, value);
+    vocab_size = std::max<int64_t>(vocab_size, value + 1);
   }
   pieces_.resize(static_cast<size_t>(vocab_size));
   for (const auto& [name, id] : vocab) {
@@ -174,13 +179,13 @@ void TokenizerJson::read_added_tokens(const Json& json) {
   if (const Json* list = json.find("added_tokens")) {
     for (const Json& item : list->as_array()) {
       AddedToken token{.content = item.at("content").as_string(),
-                       .id = static_cast<int32_t>(item.at("id").as_int()),
+                       .id = checked_id(item.at("id"), item.at("content").as_string()),
                        .normalized = has_true(item, "normalized"),
                        .special = has_true(item, "special")};
       if (has_true(item, "single_word") || has_true(item, "lstrip") || has_true(item, "rstrip")) {
         wrong_kind("added token \"" + token.content + "\" has single_word, lstrip or rstrip");
       }
-      if (!token.content.empty() && token.id >= 0) {
+      if (!token.content.empty()) {
         tokens.push_back(std::move(token));
       }
     }
