@@ -20,10 +20,10 @@ echo "== training pi0.5 (tiny) on 36 of 40 episodes"
   policy.chunk_size=30 policy.n_action_steps=30  # an episode has about 34 frames
 policy=$out/run/checkpoints/last/pretrained_model
 echo "== evaluating on the 4 episodes that were held out"
-"$flexor" eval --policy "$policy" --dataset "$data" --split 0.1 -o "$out/eval"
+"$flexor" eval --policy "$policy" --dataset "$data" --split 0.1 -o "$out/run/eval"  # where the report looks
 "$flexor" report "$out/run"
 echo
 echo "the demo took $((SECONDS - started)) s"
 echo "checkpoint: $(readlink -f "$policy")"
 echo "report:     $(readlink -f "$out/run/report.html")"
-echo "evaluation: $(readlink -f "$out/eval/eval.html")"
+echo "evaluation: $(readlink -f "$out/run/eval/eval.html")"

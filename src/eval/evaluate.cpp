@@ -1,8 +1,10 @@
 #include "eval/evaluate.h"
 
+#include <algorithm>
 #include <cmath>
 #include <filesystem>
 #include <limits>
+#include <utility>
 
 #include "base/error.h"
 #include "base/file.h"
@@ -63,6 +65,34 @@ std::vector<double> to_vector(const Tensor& tensor) {
   return {flat.const_data_ptr<double>(), flat.const_data_ptr<double>() + flat.numel()};
 }
 
+/// Rows of [T, A].
+std::vector<std::vector<double>> to_rows(const Tensor& table) {
+  std::vector<std::vector<double>> rows;
+  for (int64_t t = 0; t < table.size(0); ++t) {
+    rows.push_back(to_vector(table[t]));
+  }
+  return rows;
+}
+
+/// Of each batch the first frame, to show some of them.
+EvalSample first_of(const data::RawBatch& raw, const Tensor& predicted) {
+  const int64_t steps = raw.action.size(1);
+  const int64_t pads = raw.action_is_pad.defined() ? raw.action_is_pad[0].sum().item<int64_t>() : 0;
+  return {raw.episodes.at(0), raw.frames.at(0), to_rows(predicted[0]),
+          to_rows(raw.action[0].narrow(0, 0, steps - pads))};
+}
+
+/// Keeps up to four, evenly spaced.
+std::vector<EvalSample> thin_out(std::vector<EvalSample> all) {
+  constexpr size_t kMost = 4;
+  const size_t count = std::min(kMost, all.size());
+  std::vector<EvalSample> samples;
+  for (size_t i = 0; i < count; ++i) {
+    samples.push_back(std::move(all[i * all.size() / count]));
+  }
+  return samples;
+}
+
 /// The three predictions that are scored, added up batch by batch.
 class Scores {
  public:
@@ -78,7 +108,7 @@ class Scores {
     const Tensor& recorded = raw.action;  // [B, T, A]
     const Tensor keep = raw.action_is_pad.defined() ? raw.action_is_pad.logical_not()
                                                     : at::ones({recorded.size(0), recorded.size(1)}, at::kBool);
-    policy_.add(predicted.cpu(), recorded, keep);
+    policy_.add(predicted, recorded, keep);
     holds_state_ = raw.state.defined() && raw.state.size(1) == recorded.size(2);
     const Tensor held = holds_state_ ? raw.state.unsqueeze(1) : recorded.narrow(1, 0, 1);
     hold_.add(held.expand_as(recorded), recorded, keep);
@@ -103,10 +133,7 @@ class Scores {
     result.loss = loss_ / static_cast<double>(frames_);
     result.mae = to_vector(policy_.by_dim());
     result.mae_by_step = to_vector(policy_.by_step());
-    const Tensor table = policy_.by_step_and_dim();
-    for (int64_t t = 0; t < table.size(0); ++t) {
-      result.mae_by_step_and_dim.push_back(to_vector(table[t]));
-    }
+    result.mae_by_step_and_dim = to_rows(policy_.by_step_and_dim());
     result.baseline_hold_mae = hold_.mean();
     result.baseline_hold = holds_state_ ? "state" : "first_action";
     result.baseline_mean_mae = mean_.defined() ? mean_error_.mean() : std::numeric_limits<double>::quiet_NaN();
@@ -148,6 +175,14 @@ Json numbers(const std::vector<double>& values) {
   return list;
 }
 
+Json numbers(const std::vector<std::vector<double>>& rows) {
+  Json list = Json::array();
+  for (const std::vector<double>& row : rows) {
+    list.push_back(numbers(row));
+  }
+  return list;
+}
+
 }  // namespace
 
 EvalResult evaluate(policy::Policy& policy, const BatchSource& next, const EvalOptions& options) {
@@ -155,6 +190,7 @@ EvalResult evaluate(policy::Policy& policy, const BatchSource& next, const EvalO
   models::SampleOptions sampling = policy.default_sampling();
   sampling.num_steps = options.num_steps.value_or(sampling.num_steps);
   Scores scores(policy.processor());
+  std::vector<EvalSample> samples;
   while (const std::optional<data::RawBatch> raw = next()) {
     check_interrupt();
     check_batch(*raw, policy.config());
@@ -162,9 +198,12 @@ EvalResult evaluate(policy::Policy& policy, const BatchSource& next, const EvalO
     const Draws draws = draw(*raw, policy.config(), options.seed, policy.device());
     const Tensor losses = policy.model().loss(batch, draws.noise, draws.time).per_sample;
     const Tensor normalized = policy.model().sample(batch, draws.sample_noise, sampling);
-    scores.add(*raw, policy.processor().unnormalize(normalized, raw->state), losses);
+    const Tensor predicted = policy.processor().unnormalize(normalized, raw->state).cpu();
+    scores.add(*raw, predicted, losses);
+    samples.push_back(first_of(*raw, predicted));
   }
   EvalResult result = scores.result();
+  result.samples = thin_out(std::move(samples));
   for (size_t d = 0; d < result.mae.size(); ++d) {
     result.names.push_back(d < options.action_names.size() ? options.action_names[d] : str_cat("action_", d));
   }
@@ -172,14 +211,10 @@ EvalResult evaluate(policy::Policy& policy, const BatchSource& next, const EvalO
 }
 
 Json to_json(const EvalResult& result) {
-  Json table = Json::array();
-  for (const std::vector<double>& row : result.mae_by_step_and_dim) {
-    table.push_back(numbers(row));
-  }
   return Json::object({{"loss", number_or_null(result.loss)},
                        {"mae", numbers(result.mae)},
                        {"mae_by_step", numbers(result.mae_by_step)},
-                       {"mae_by_step_and_dim", table},
+                       {"mae_by_step_and_dim", numbers(result.mae_by_step_and_dim)},
                        {"names", result.names},
                        {"baseline_hold_mae", number_or_null(result.baseline_hold_mae)},
                        {"baseline_hold", result.baseline_hold},
@@ -187,8 +222,20 @@ Json to_json(const EvalResult& result) {
                        {"frames", result.frames}});
 }
 
+Json samples_json(const EvalResult& result) {
+  Json samples = Json::array();
+  for (const EvalSample& sample : result.samples) {
+    samples.push_back(Json::object({{"episode", sample.episode},
+                                    {"frame", sample.frame},
+                                    {"predicted", numbers(sample.predicted)},
+                                    {"recorded", numbers(sample.recorded)}}));
+  }
+  return Json::object({{"names", result.names}, {"samples", samples}});
+}
+
 std::string write_json(const EvalResult& result, const std::string& folder) {
   const std::string path = (std::filesystem::path(folder) / "eval.json").string();
+  write_file_atomic((std::filesystem::path(folder) / "samples.json").string(), samples_json(result).dump() + "\n");
   write_file_atomic(path, to_json(result).dump(2) + "\n");
   return path;
 }

@@ -17,6 +17,13 @@ struct EvalOptions {
   std::vector<std::string> action_names = {};  ///< A names for the report; empty: action_0, action_1, ...
 };
 
+/// What a policy predicted at one frame, and what was recorded, in physical units.
+struct EvalSample {
+  int64_t episode = 0, frame = 0;
+  std::vector<std::vector<double>> predicted;  ///< [T][A]
+  std::vector<std::vector<double>> recorded;   ///< up to the end of the episode
+};
+
 /// Open-loop error of a policy on recorded frames, in physical units. Axes: T action horizon, A real action dims.
 /// Steps beyond the end of an episode count in `loss` (as in training) and nowhere else.
 struct EvalResult {
@@ -30,6 +37,7 @@ struct EvalResult {
   std::string baseline_hold;     ///< "state": the observed state is held; "first_action": state and action differ in
                                  ///< size, so the first recorded action of the chunk is
   int64_t frames = 0;
+  std::vector<EvalSample> samples;  ///< up to four, the first frames of batches that are evenly spaced
 };
 
 /// Hands out the batches to evaluate on, then nothing.
@@ -40,7 +48,10 @@ EvalResult evaluate(policy::Policy& policy, const BatchSource& next, const EvalO
 
 /// The object of `eval.json` and `flexor eval --json`; NaN is written as null.
 Json to_json(const EvalResult& result);
-/// Writes DIR/eval.json (made when missing) and returns its path. @throws Error(kFile)
+/// {names, samples: [{episode, frame, predicted, recorded}]}
+Json samples_json(const EvalResult& result);
+/// Writes DIR/eval.json and DIR/samples.json (DIR is made when missing) and returns the path of the first.
+/// @throws Error(kFile)
 std::string write_json(const EvalResult& result, const std::string& folder);
 
 }  // namespace flexor::eval

@@ -139,6 +139,25 @@ TEST(Evaluate, HoldsTheFirstActionWhenStateAndActionDiffer) {
   EXPECT_NEAR(result.baseline_hold_mae, 4.0 / 4, 1e-6);
 }
 
+TEST(Evaluate, KeepsAFewFramesToShow) {
+  policy::Policy policy = make_policy(0);
+  std::vector<data::RawBatch> batches;
+  for (int64_t i = 0; i < 9; ++i) {
+    batches.push_back(frames(2 * i, 2));
+  }
+  batches[2].action_is_pad[0][3].fill_(true);
+  const EvalResult result = evaluate(policy, once(batches), {});
+  ASSERT_EQ(result.samples.size(), 4u);  // batches 0, 2, 4, 6
+  EXPECT_EQ(result.samples[1].episode, 5);
+  EXPECT_EQ(result.samples[1].frame, 4);
+  ASSERT_EQ(result.samples[1].predicted.size(), static_cast<size_t>(kSteps));
+  EXPECT_NEAR(result.samples[1].predicted[3][5], 6.0, 1e-6);
+  ASSERT_EQ(result.samples[1].recorded.size(), static_cast<size_t>(kSteps - 1));
+  EXPECT_EQ(result.samples[1].recorded[0], std::vector<double>(6, 4.0));
+  EXPECT_EQ(result.samples[3].frame, 12);
+  EXPECT_EQ(evaluate(policy, once({frames(0, 2)}), {}).samples.size(), 1u);
+}
+
 TEST(Evaluate, UsesTheAskedNumberOfSteps) {
   policy::Policy policy = make_policy(0);
   evaluate(policy, once({frames(0, 1)}), {.num_steps = 3});
@@ -167,6 +186,9 @@ TEST(Evaluate, WritesTheContractsKeys) {
     EXPECT_NE(json.find(key), nullptr) << key;
   }
   EXPECT_EQ(json.at("mae_by_step_and_dim").size(), static_cast<size_t>(kSteps));
+  const Json samples = Json::read_file(::testing::TempDir() + "flexor_eval_keys/samples.json");
+  EXPECT_EQ(samples.at("names").size(), static_cast<size_t>(kDims));
+  EXPECT_EQ(samples.at("samples").as_array().at(0).at("predicted").size(), static_cast<size_t>(kSteps));
 }
 
 }  // namespace

@@ -120,6 +120,12 @@ Json read_optional(const fs::path& path) {
   return fs::exists(path) ? Json::read_file(path.string()) : Json();
 }
 
+/// The first of these files that is there, or null.
+Json read_first(const std::vector<fs::path>& paths) {
+  const auto found = std::find_if(paths.begin(), paths.end(), [](const fs::path& path) { return fs::exists(path); });
+  return found == paths.end() ? Json() : read_optional(*found);
+}
+
 Pairs read_config(const fs::path& path) {
   Pairs pairs;
   if (fs::exists(path)) {
@@ -164,11 +170,8 @@ RunFiles read_run(const std::string& folder) {
     read_summary(log, run.summary);
   }
   read_checkpoints(path / "checkpoints", run.checkpoints);
-  run.samples = read_optional(path / "samples.json");
-  run.evaluation = read_optional(path / "eval.json");
-  if (run.evaluation.is_null()) {
-    run.evaluation = read_optional(path / "eval" / "eval.json");
-  }
+  run.samples = read_first({path / "samples.json", path / "eval" / "samples.json"});
+  run.evaluation = read_first({path / "eval.json", path / "eval" / "eval.json"});
   return run;
 }
 

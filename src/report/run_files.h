@@ -31,9 +31,9 @@ struct RunFiles {
   Pairs environment;          ///< environment.json, flat
   Pairs summary;              ///< the `key = value` lines of *_perf.log and *_acc.log
   std::vector<CheckpointInfo> checkpoints;
-  Json samples;  ///< samples.json: {names: [A], samples: [{episode, frame, predicted: [T][A], recorded: [T][A]}]}, or
-                 ///< null
-  Json evaluation;  ///< eval.json or eval/eval.json, or null
+  /// samples.json or eval/samples.json: {names: [A], samples: [{episode, frame, predicted: [T][A], recorded: [T][A]}]}
+  Json samples;
+  Json evaluation;  ///< eval.json or eval/eval.json; null, as `samples`, if there is none
 
   const Curve* find(std::string_view name) const;
 };

@@ -71,6 +71,17 @@ TEST_F(RunReportTest, ShowsCurvesConfigurationAndCheckpoints) {
   EXPECT_THAT(html, Not(HasSubstr("incomplete")));
 }
 
+TEST_F(RunReportTest, AnEvaluationInTheRunsFolderIsFound) {
+  write("metrics.jsonl", "{\"step\": 1, \"loss\": 1}\n");
+  std::filesystem::create_directories(folder_ + "/eval");
+  write("eval/eval.json", R"({"mae": [0.1], "mae_by_step": [0.1], "names": ["shoulder"], "frames": 9})");
+  write("eval/samples.json", R"({"names": ["shoulder"], "samples": [
+    {"episode": 4, "frame": 17, "predicted": [[0], [1]], "recorded": [[0]]}]})");
+  const std::string html = run_page(read_run(folder_));
+  EXPECT_THAT(html, HasSubstr("Open-loop evaluation"));
+  EXPECT_THAT(html, HasSubstr("Episode 4, frame 17"));
+}
+
 TEST_F(RunReportTest, StepsRepeatedAfterAResumeCountOnce) {
   write("metrics.jsonl",
         "{\"step\": 1, \"loss\": 1}\n{\"step\": 2, \"loss\": 2}\n{\"step\": 3, \"loss\": 3}\n"
