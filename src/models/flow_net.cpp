@@ -5,7 +5,6 @@
 
 #include "base/error.h"
 #include "base/str_cat.h"
-#include "tensor/shape.h"
 #include "tensor/tensor.h"
 
 namespace flexor::models {
@@ -111,6 +110,7 @@ std::vector<nn::GemmaLayer> make_layers(const GemmaSize& size, int64_t condition
   const int64_t D = size.width, queries = size.num_heads * size.head_dim, keys = size.num_kv_heads * size.head_dim;
   const auto plain = [&](int64_t in, int64_t out) { return nn::make_linear(in, out, /*bias=*/false, dtype); };
   std::vector<nn::GemmaLayer> layers;
+  layers.reserve(size.depth);
   for (int64_t i = 0; i < size.depth; ++i) {
     layers.push_back({.self_attn = {.q_proj = plain(D, queries),
                                     .k_proj = plain(D, keys),

@@ -119,6 +119,8 @@ at::ScalarType compute_dtype(const FlowNet& net, const ComputeOptions& options) 
 
 Modulations make_modulations(const FlowNet& net, const Tensor& condition) {
   Modulations all;
+  all.input.reserve(net.expert.layers.size());
+  all.post_attention.reserve(net.expert.layers.size());
   for (const GemmaLayer& layer : net.expert.layers) {
     all.input.push_back(layer.input_layernorm.modulation(condition));
     all.post_attention.push_back(layer.post_attention_layernorm.modulation(condition));

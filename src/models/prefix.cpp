@@ -26,6 +26,7 @@ Tensor prepare_pixels(const Tensor& pixels, const PolicyConfig& config) {
 /// Encodes the cameras as one batch. @return [C * B, P, D], camera after camera
 Tensor encode(FlowNet& net, const std::vector<CameraInput>& cameras, int64_t batch, const ComputeOptions& options) {
   std::vector<Tensor> pixels;
+  pixels.reserve(cameras.size());
   for (const CameraInput& camera : cameras) {
     pixels.push_back(camera.pixels);
   }
@@ -87,6 +88,7 @@ Prefix embed_prefix(FlowNet& net, const Batch& batch, const PolicyConfig& config
   const Tensor prompt = embed_tokens(net, batch.tokens.narrow(1, 0, L));  // [B, L, D]
   const Tensor images = features.view({C, B, N, D}).transpose(0, 1).reshape({B, C * N, D});
   std::vector<Tensor> pads;
+  pads.reserve(cameras.size() + 1);
   for (int64_t i = 0; i < C; ++i) {
     pads.push_back(at::full({B, N}, cameras[i].present, prompt_mask.options()));
     if (tap_active()) {

@@ -33,6 +33,7 @@ double schedule_weight(const std::string& schedule, double linear) {
 std::vector<double> rtc_prefix_weights(const std::string& schedule, int64_t delay, int64_t horizon, int64_t total) {
   delay = std::min(delay, horizon);
   std::vector<double> weights;
+  weights.reserve(total);
   for (int64_t i = 0; i < total; ++i) {
     const double linear = 1.0 - static_cast<double>(i - delay + 1) / static_cast<double>(horizon - delay + 1);
     const double falling = schedule_weight(schedule, linear);

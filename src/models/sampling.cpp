@@ -20,6 +20,7 @@ namespace {
 std::vector<double> step_times(int64_t num_steps) {
   const double dt = -1.0 / static_cast<double>(num_steps);
   std::vector<double> times;
+  times.reserve(num_steps);
   for (int64_t s = 0; s < num_steps; ++s) {
     times.push_back(1.0 + static_cast<double>(s) * dt);
   }

@@ -34,6 +34,7 @@ Tensor attend_by_sample(const Tensor& rows, const Tensor& keys, const Tensor& va
   const auto q = (rows * scale).unbind(0), k = keys.unbind(0), v = values.unbind(0);
   const Tensor low_bias = bias.defined() ? bias.to(rows.scalar_type()) : bias;
   std::vector<Tensor> samples;
+  samples.reserve(q.size());
   for (size_t b = 0; b < q.size(); ++b) {
     Tensor scores = at::matmul(q[b], k[b].transpose(1, 2));  // [K, Q * G, N]
     if (bias.defined()) {

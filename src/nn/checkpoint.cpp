@@ -93,6 +93,7 @@ struct CheckpointNode : Node {
 
   variable_list apply(variable_list&& grads) override {
     Tensors in;
+    in.reserve(inputs.size());
     for (size_t i = 0; i < inputs.size(); ++i) {
       const Tensor input = inputs[i].unpack();
       in.push_back(input.defined() ? input.detach().set_requires_grad(needs[i]) : input);
@@ -114,6 +115,7 @@ struct CheckpointNode : Node {
       torch::autograd::backward(roots, root_grads);  // re-entrant; fills .grad of the captured weights
     }
     variable_list result;
+    result.reserve(in.size());
     for (const Tensor& tensor : in) {
       result.push_back(wants_gradient(tensor) ? tensor.grad() : Tensor());
     }

@@ -102,6 +102,7 @@ SiglipTower make_siglip(const SiglipSize& size) {
   tower.patch_bias = at::empty({W});
   tower.position_table = at::empty({size.num_patches, W});
   tower.num_heads = size.num_heads;
+  tower.layers.reserve(size.depth);
   for (int64_t i = 0; i < size.depth; ++i) {
     tower.layers.push_back({.layer_norm1 = make_layer_norm(W),
                             .k_proj = square(),
