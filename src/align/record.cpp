@@ -96,7 +96,7 @@ void record_training(models::PolicyModel& model, const schema::BatchFile& file, 
 
 void record_sampling(models::PolicyModel& model, const schema::BatchFile& file, Recording& recording) {
   const at::NoGradGuard no_gradients;
-  const Tensor noise = file.at(file.has("sample_noise") ? "sample_noise" : "noise");
+  const Tensor& noise = file.at(file.has("sample_noise") ? "sample_noise" : "noise");
   models::SampleOptions options{.num_steps = model.config().num_inference_steps, .rtc = std::nullopt};
   Tensor actions;
   {

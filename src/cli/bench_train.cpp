@@ -2,7 +2,6 @@
 #include <utility>
 
 #include "base/error.h"
-#include "base/str_cat.h"
 #include "cli/bench_config.h"
 #include "cli/bench_stats.h"
 #include "cli/commands.h"
@@ -85,7 +84,8 @@ Measured measure(models::PolicyModel& model, const schema::BatchFile& file, cons
   optim::AdamW optimizer(collector.params,
                          optimizer_config(model.config(), options.source.master_dtype.value_or("none")));
   const optim::LrSchedule schedule = make_schedule(model.config());
-  const Tensor noise = file.at("noise"), time = file.at("time");
+  const Tensor& noise = file.at("noise");
+  const Tensor& time = file.at("time");
   Measured measured;
   for (int64_t i = 0; i < options.warmup + options.steps; ++i) {
     const Stopwatch whole, forward;

@@ -78,7 +78,7 @@ Found find(const std::vector<std::string>& words) {
     throw Error(ErrorKind::kUsage, str_cat("'", found.path, "' needs one more word"), {},
                 str_cat("flexor ", found.path, " --help lists its commands"));
   }
-  const std::string wanted = words[found.num_words];
+  const std::string& wanted = words[found.num_words];
   const std::string prefix = found.path.empty() ? "" : found.path + " ";
   std::vector<std::string> candidates;
   for (const Command* command : commands()) {

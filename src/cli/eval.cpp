@@ -9,7 +9,6 @@
 #include "base/file.h"
 #include "base/interrupt.h"
 #include "base/progress.h"
-#include "base/str_cat.h"
 #include "cli/commands.h"
 #include "cli/eval_page.h"
 #include "cli/policy_folder.h"
