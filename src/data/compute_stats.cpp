@@ -12,9 +12,6 @@
 namespace flexor::data {
 namespace {
 
-constexpr std::array<std::pair<std::string_view, double>, 5> kQuantiles = {
-    {{"q01", 0.01}, {"q10", 0.10}, {"q50", 0.50}, {"q90", 0.90}, {"q99", 0.99}}};
-
 struct DimensionStats {
   double min = 0, max = 0, mean = 0, std = 0;
   std::array<double, kQuantiles.size()> quantiles{};

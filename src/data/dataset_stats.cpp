@@ -18,9 +18,6 @@ namespace {
 using schema::FeatureStats;
 using schema::NormStats;
 
-constexpr std::array<std::pair<std::string_view, double>, 5> kQuantiles = {
-    {{"q01", 0.01}, {"q10", 0.10}, {"q50", 0.50}, {"q90", 0.90}, {"q99", 0.99}}};
-
 void report_missing(const std::string& file, std::vector<Finding>& findings) {
   findings.push_back({.code = "stats_missing",
                       .severity = Severity::kWarning,
@@ -111,7 +108,8 @@ NormStats read_episode_stats(const std::string& path) {
     const Json* number = line.json.find("episode_index");
     const Json* stats = line.json.find("stats");
     if (!number || !number->is_number() || !stats || !stats->is_object()) {
-      throw Error(ErrorKind::kData, "expected {\"episode_index\": number, \"stats\": object}", where);
+      throw Error(ErrorKind::kData, "expected {\"episode_index\": number, \"stats\": object}", where,
+                  "correct the line, or remove the file: the statistics are then computed");
     }
     episodes.emplace_back(number->as_int(), schema::norm_stats_from_json(*stats, where));
   }

@@ -1,5 +1,8 @@
 #pragma once
+#include <array>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "data/dataset.h"
@@ -8,6 +11,10 @@
 #include "schema/norm_stats.h"
 
 namespace flexor::data {
+
+/// The quantiles that statistics hold: name, share of the values below.
+inline constexpr std::array<std::pair<std::string_view, double>, 5> kQuantiles = {
+    {{"q01", 0.01}, {"q10", 0.10}, {"q50", 0.50}, {"q90", 0.90}, {"q99", 0.99}}};
 
 /// Statistics as the dataset stores them, under the recorded names: meta/stats.json (v2.0, v3.0) or the aggregate of
 /// meta/episodes_stats.jsonl (v2.1). Empty, with a finding, when the file is missing.

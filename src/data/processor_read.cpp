@@ -8,6 +8,7 @@
 #include "base/json.h"
 #include "base/str_cat.h"
 #include "data/processor.h"
+#include "data/processor_files.h"
 #include "tensor/safetensors.h"
 #include "tensor/tensor.h"
 
@@ -20,13 +21,6 @@ namespace {
 namespace fs = std::filesystem;
 using schema::FeatureStats;
 using schema::NormStats;
-
-constexpr const char* kPreprocessor = "policy_preprocessor";
-constexpr const char* kPostprocessor = "policy_postprocessor";
-
-std::string json_path(const std::string& folder, const char* name) {
-  return (fs::path(folder) / (std::string(name) + ".json")).string();
-}
 
 NormStats read_stats(const std::string& path) {
   check_input_file(path);
@@ -51,7 +45,7 @@ NormStats read_stats(const std::string& path) {
 /// Step by step reading of one file; remembers where each kind of step stood.
 class StepReader {
  public:
-  StepReader(std::string folder, const char* name) : folder_(std::move(folder)), path_(json_path(folder_, name)) {
+  StepReader(std::string folder, const char* name) : folder_(std::move(folder)), path_(processor_path(folder_, name)) {
     check_input_file(path_);
     json_ = Json::read_file(path_);
     const Json::Array& steps = json_.at("steps").as_array();
@@ -213,7 +207,7 @@ void check_postprocessor(const StepReader& reader, const ProcessorConfig& config
 
 bool has_processor(const std::string& folder) {
   std::error_code ignored;
-  return fs::exists(json_path(folder, kPreprocessor), ignored);
+  return fs::exists(processor_path(folder, kPreprocessor), ignored);
 }
 
 ProcessorConfig read_processor(const std::string& folder, const schema::PolicyConfig& policy) {

@@ -8,6 +8,7 @@
 #include "base/json.h"
 #include "base/str_cat.h"
 #include "data/processor.h"
+#include "data/processor_files.h"
 #include "tensor/safetensors.h"
 #include "tensor/tensor.h"
 
@@ -15,13 +16,6 @@ namespace flexor::data {
 namespace {
 
 namespace fs = std::filesystem;
-
-constexpr const char* kPreprocessor = "policy_preprocessor";
-constexpr const char* kPostprocessor = "policy_postprocessor";
-
-std::string json_path(const std::string& folder, const char* name) {
-  return (fs::path(folder) / (std::string(name) + ".json")).string();
-}
 
 Json features_json(const std::vector<schema::PolicyFeature>& features, bool action_only) {
   Json json = Json::object();
@@ -132,7 +126,7 @@ void write_pipeline(const Json& json, const char* name, const schema::NormStats&
       write_safetensors((fs::path(folder) / file->as_string()).string(), stats_tensors(stats), {});
     }
   }
-  write_file_atomic(json_path(folder, name), json.dump(2));
+  write_file_atomic(processor_path(folder, name), json.dump(2));
 }
 
 }  // namespace

@@ -35,6 +35,10 @@ inline bool is_list(const arrow::DataType& type) {
          type.id() == arrow::Type::FIXED_SIZE_LIST;
 }
 
+inline bool is_bytes(const arrow::DataType& type) {
+  return type.id() == arrow::Type::BINARY || type.id() == arrow::Type::LARGE_BINARY;
+}
+
 /// Calls body(values, offset of i, offset of i + 1) once with a function that gives the i-th offset.
 template <typename Body>
 void with_offsets(const arrow::Array& list, const Body& body) {

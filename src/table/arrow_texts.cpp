@@ -7,9 +7,6 @@ namespace {
 bool is_text(const arrow::DataType& type) {
   return describe(*arrow::field("", type.GetSharedPtr())).kind == ValueKind::kText;
 }
-bool is_bytes(const arrow::DataType& type) {
-  return type.id() == arrow::Type::BINARY || type.id() == arrow::Type::LARGE_BINARY;
-}
 
 /// Text of element i of a string-like array, dictionary-encoded or not.
 std::string text_at(const arrow::Array& array, int64_t i, const ColumnPlace& place) {

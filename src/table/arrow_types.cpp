@@ -10,10 +10,6 @@ bool is_text(const arrow::DataType& type) {
           is_text(*static_cast<const arrow::DictionaryType&>(type).value_type()));
 }
 
-bool is_bytes(const arrow::DataType& type) {
-  return type.id() == arrow::Type::BINARY || type.id() == arrow::Type::LARGE_BINARY;
-}
-
 ValueKind kind_of(const arrow::DataType& type) {
   switch (type.id()) {
     case arrow::Type::BOOL:

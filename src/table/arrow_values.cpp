@@ -19,12 +19,12 @@ int64_t first_null(const arrow::Array& array) {
   return 0;
 }
 
-/// One level of lists taken off; all rows must hold the same number of values.
-/// @param rows_per_item  elements of `list` that make up one row of the table, for messages
 struct Flat {
   ArrayPtr values;
   int64_t width = 1;
 };
+/// One level of lists taken off; all rows must hold the same number of values.
+/// @param elements_per_row  elements of `list` that make up one row of the table, for messages
 Flat flatten_regular(const arrow::Array& list, int64_t elements_per_row, int64_t row_base, const ColumnPlace& place) {
   const auto row_of = [&](int64_t element) { return row_base + element / std::max<int64_t>(elements_per_row, 1); };
   if (list.null_count() != 0) {
