@@ -53,7 +53,7 @@ struct CheckpointParts {
 std::string save_checkpoint(const CheckpointParts& parts);
 
 /// Fills optimizer, parameters (LoRA) and averages from a checkpoint, and returns its counters.
-/// @param accumulation, world, frames  to count samples where LeRobot wrote the checkpoint
+/// @param is_lora  trained tensors come from flexor_params.safetensors, since pretrained_model holds merged weights
 /// @throws Error(kFile), Error(kCheckpoint) if anything is missing or belongs to another model
 Progress load_checkpoint(const CheckpointRef& checkpoint, models::PolicyModel& model, optim::AdamW& optimizer,
                          optim::Ema* ema, bool is_lora);

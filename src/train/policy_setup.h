@@ -12,7 +12,7 @@ namespace flexor::train {
 
 /// The model of a run with its weights, ready to be trained: from the checkpoint that is resumed, else policy.path,
 /// else random with policy.vlm_path. With LoRA the base is never read from a checkpoint of the run, whose weights are
-/// merged; the trained tensors are (see restore_params).
+/// merged; the trained tensors are (see load_checkpoint).
 /// @throws Error(kFile), Error(kCheckpoint)
 std::unique_ptr<models::PolicyModel> build_model(const RunPlan& plan, const schema::PolicyConfig& policy);
 

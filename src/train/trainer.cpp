@@ -34,16 +34,19 @@ Closing Trainer::run() {
   const int64_t steps = parts_.config.steps;
   if (parts_.progress.step == 0) {
     validate_if_due();
+    check_interrupt();  // nothing was trained that a checkpoint could keep
   }
   while (parts_.progress.step < steps) {
     note(train_step());
     log_if_due();
-    const bool stopping = parts_.parallel->any(interrupted() || terminated());
-    if (!stopping) {
+    if (!is_stopping()) {
       validate_if_due();
     }
+    const bool stopping = is_stopping();
     save_if_due(stopping);
-    check_interrupt();
+    if (stopping) {  // a signal from here on counts after the next step: what is left behind is always saved
+      check_interrupt();
+    }
   }
   save_if_due(/*stopping=*/true);  // also a run that had nothing left to do ends with a checkpoint
   Closing closing;
@@ -133,10 +136,22 @@ void Trainer::log_if_due() {
   }
 }
 
+bool Trainer::is_stopping() {
+  return parts_.parallel->any(interrupted() || terminated());
+}
+
+/// A signal ends it early, without a row; the loop then saves and stops.
 void Trainer::validate_if_due() {
-  if (parts_.validator && due(parts_.config.eval_freq)) {
+  if (!parts_.validator || !due(parts_.config.eval_freq)) {
+    return;
+  }
+  try {
     const Validator::Result result = parts_.validator->evaluate(*parts_.model);
     metrics_.eval_row(parts_.progress.step, result.loss, result.samples, result.seconds);
+  } catch (const Error& error) {
+    if (error.kind() != ErrorKind::kInterrupted && error.kind() != ErrorKind::kTerminated) {
+      throw;
+    }
   }
 }
 

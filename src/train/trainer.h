@@ -56,6 +56,7 @@ class Trainer {
   void check_finite(double loss, double grad_norm) const;
   void note(const StepRecord& record);
   void log_if_due();
+  bool is_stopping();
   void validate_if_due();
   void save_if_due(bool stopping);
   void save();
