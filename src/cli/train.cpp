@@ -4,10 +4,12 @@
 #include <ostream>
 
 #include "base/error.h"
+#include "base/log.h"
 #include "base/str_cat.h"
 #include "cli/commands.h"
 #include "config/command_line.h"
 #include "config/print.h"
+#include "report/run_report.h"
 
 namespace flexor::cli {
 namespace {
@@ -46,7 +48,12 @@ int run(const Args& args, const Io& io) {
     io.out << config::print(train::load_train_config(sources, /*world=*/1));
     return 0;
   }
-  train::run(sources);  // prints the closing lines itself: they end stdout
+  const train::RunResult result = train::run(sources);  // prints the closing lines itself: they end stdout
+  try {
+    log_info("report written", {{"file", report::write_run_report(result.output_dir)}});
+  } catch (const Error& error) {  // the run itself is whole
+    log_warn("no report", {{"reason", error.what()}, {"where", error.where()}});
+  }
   return 0;
 }
 
@@ -59,7 +66,7 @@ const Command kTrain{
         "    flexor train --config configs/pi05_tiny.yaml dataset.root=/data/koch output_dir=runs/koch\n"
         "    flexor train --config configs/pi05_base.yaml dataset.root=/data/koch policy.path=/data/pi05_base "
         "output_dir=runs/koch\n    flexor train ... resume=true\n\n"
-        "The run's folder gets config.yaml, metrics.jsonl, TensorBoard events, and checkpoints whose pretrained_model "
+        "The run's folder gets config.yaml, metrics.jsonl, TensorBoard events, report.html, and checkpoints whose pretrained_model "
         "LeRobot loads.\nCtrl-C or SIGTERM finishes the step and saves a checkpoint. `flexor help config` lists the "
         "keys.\n",
     .usage = &config::usage<Options>,

@@ -21,8 +21,10 @@ namespace fs = std::filesystem;
 
 namespace {
 
+/// Digits only, and few enough for an int64_t.
 bool is_number(const std::string& text) {
-  return !text.empty() && std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
+  constexpr size_t kMaxDigits = 18;
+  return !text.empty() && text.size() <= kMaxDigits && std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
 }
 
 /// Keys that a resumed run may change.
@@ -154,8 +156,8 @@ std::optional<CheckpointRef> newest_checkpoint(const std::string& run_dir) {
   std::error_code code;
   for (const fs::directory_entry& entry : fs::directory_iterator(run_dir + "/checkpoints", code)) {
     const std::string name = entry.path().filename().string();
-    if (!is_number(name) || !fs::exists(entry.path() / "training_state" / "training_step.json") ||
-        !fs::exists(entry.path() / "pretrained_model" / "config.json")) {
+    if (!is_number(name) || !fs::exists(entry.path() / "training_state" / "training_step.json", code) ||
+        !fs::exists(entry.path() / "pretrained_model" / "config.json", code)) {
       continue;
     }
     const int64_t step = std::stoll(name);

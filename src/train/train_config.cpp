@@ -26,7 +26,7 @@ void fields(config::FieldTable& table, DatasetSection& c) {
   table("eval_split", c.eval_split, "share of each task's last episodes that is held out for validation")
       .range(0, 0.999);
   table("resize", c.resize, "uint8: rounded after resizing; float: LeRobot's arithmetic").choices({"uint8", "float"});
-  table("cache", c.cache, "decoded pictures on disk: auto (used when present and fresh), off, or a path");
+  table("cache", c.cache, "decoded pictures on disk: auto or off; this version reads no cache, so both decode the videos");
   table("image_transforms", c.image_transforms, "augmentation of the pictures").choices({"none", "openpi", "lerobot"});
 }
 
@@ -146,8 +146,8 @@ void check_sources(const TrainConfig& c, Rules& rules) {
     rules.require(entry.weight > 0, "dataset.mix",
                   str_cat("expected a weight above 0 for ", entry.root, ", found ", entry.weight));
   }
-  rules.require(c.dataset.resize != "float" || c.dataset.cache == "auto" || c.dataset.cache == "off", "dataset.cache",
-                "a cache of uint8 pictures does not fit dataset.resize=float");
+  rules.require(c.dataset.cache == "auto" || c.dataset.cache == "off", "dataset.cache",
+                str_cat("this version reads no frame cache, found '", c.dataset.cache, "'"));
   rules.require(!from_data || c.eval_freq == 0 || c.dataset.eval_split > 0, "eval_freq",
                 str_cat("expected 0 without held-out episodes, found ", c.eval_freq),
                 "set dataset.eval_split, or eval_freq=0");
