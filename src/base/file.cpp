@@ -28,7 +28,8 @@ class Descriptor {
     }
     const int code = errno;
     if (code == ENOENT || code == ENOTDIR) {
-      throw Error(ErrorKind::kFile, "no such file", path);
+      throw Error(ErrorKind::kFile, "no such file", path,
+                  "check the path; a relative one starts at the current folder");
     }
     throw_file_error("cannot open the file", path, code);
   }
@@ -47,7 +48,7 @@ struct stat stat_of_file(const Descriptor& file, const std::string& path) {
     throw_file_error("cannot read the file", path, errno);
   }
   if (S_ISDIR(info.st_mode)) {
-    throw Error(ErrorKind::kFile, "expected a file, found a folder", path);
+    throw Error(ErrorKind::kFile, "expected a file, found a folder", path, "give the path of the file itself");
   }
   return info;
 }
@@ -97,8 +98,11 @@ bool is_lfs_pointer(const std::string& path) {
 }
 
 void check_input_file(const std::string& path) {
-  const Descriptor file(path, O_RDONLY);
-  stat_of_file(file, path);
+  const Descriptor file(path, O_RDONLY | O_NONBLOCK);  // a named pipe that nobody writes to would be waited for
+  if (!S_ISREG(stat_of_file(file, path).st_mode)) {
+    throw Error(ErrorKind::kFile, "expected a file, found a pipe, a socket or a device", path,
+                "copy its content into a file");
+  }
   if (is_lfs_pointer(path)) {
     throw Error(ErrorKind::kFile, "this is a Git-LFS pointer, not the file itself", path,
                 "run `git lfs pull` where the file was cloned");

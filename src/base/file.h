@@ -19,6 +19,7 @@ void write_file_atomic(const std::string& path, std::string_view content);
 /// True for a Git-LFS pointer: a text file of under 1 KiB that starts with "version https://git-lfs".
 bool is_lfs_pointer(const std::string& path);
 
+/// Also refuses what has no end to seek to: pipes, sockets, devices.
 /// @throws Error(kFile) "no such file" / "is a Git-LFS pointer, not the file itself" (hint: git lfs pull) / unreadable
 void check_input_file(const std::string& path);
 

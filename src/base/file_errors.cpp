@@ -22,6 +22,12 @@ void throw_file_error(std::string_view what, const std::string& path, int code) 
     case EROFS:
       hint = "the file system is mounted read-only; choose another folder";
       break;
+    case ELOOP:
+      hint = "a link of the path points back to itself; remove it";
+      break;
+    case ENAMETOOLONG:
+      hint = "choose a shorter path";
+      break;
     default:
       break;
   }

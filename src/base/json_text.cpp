@@ -17,6 +17,7 @@ namespace {
 
 using Library = nlohmann::json;
 
+constexpr std::string_view kRepairHint = "correct the text there, or copy the file again if it was cut off";
 constexpr int kMaxDepth = 1000;  // Python's own limit; keeps the recursive parts of this class off the end of the stack
 
 // JSON has no literals for these, Python has. They are handed to the library as spellings of zero that nobody writes.
@@ -238,7 +239,7 @@ Json Json::parse(std::string_view text, const std::string& where) {
     return std::move(builder.result);
   }
   if (builder.problem.starts_with("nested")) {
-    throw Error(ErrorKind::kData, "not usable JSON: " + builder.problem, where);
+    throw Error(ErrorKind::kData, "not usable JSON: " + builder.problem, where, std::string(kRepairHint));
   }
   const size_t offset = std::min(strict.original_offset(builder.offset), text.size());
   const std::string_view before = text.substr(0, offset);
@@ -246,7 +247,7 @@ Json Json::parse(std::string_view text, const std::string& where) {
   const size_t column = offset - (before.rfind('\n') == std::string_view::npos ? 0 : before.rfind('\n') + 1) + 1;
   throw Error(ErrorKind::kData,
               text.empty() ? std::string("the file is empty, expected JSON") : "not valid JSON: " + builder.problem,
-              str_cat(where, ":", line, ":", column, ", byte ", offset));
+              str_cat(where, ":", line, ":", column, ", byte ", offset), std::string(kRepairHint));
 }
 
 Json Json::read_file(const std::string& path) {

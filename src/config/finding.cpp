@@ -4,9 +4,15 @@
 
 namespace flexor::config {
 
+namespace {
+
+constexpr const char* kManual = "`flexor help config` lists the keys and their values";
+
+}  // namespace
+
 Error to_error(const std::vector<Finding>& findings, ErrorKind kind) {
   if (findings.size() == 1) {
-    return Error(kind, findings[0].what, findings[0].where, findings[0].hint);
+    return Error(kind, findings[0].what, findings[0].where, findings[0].hint.empty() ? kManual : findings[0].hint);
   }
   std::string text = str_cat(findings.size(), " problems in the configuration");
   for (size_t i = 0; i < findings.size(); ++i) {
@@ -19,7 +25,7 @@ Error to_error(const std::vector<Finding>& findings, ErrorKind kind) {
       text += "\n     hint: " + finding.hint;
     }
   }
-  return Error(kind, text);
+  return Error(kind, text, {}, kManual);
 }
 
 }  // namespace flexor::config

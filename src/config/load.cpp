@@ -77,7 +77,8 @@ class Binder {
         add(key, str_cat("'", key, "' is missing: ", spec.help), value.place, str_cat("give ", key, "=..."));
       }
     } catch (const Error& error) {
-      add(key, str_cat("'", key, "': ", error.what()), value.place, error.hint());
+      add(key, str_cat("'", key, "': ", error.what()), value.place,
+          error.hint().empty() ? str_cat(key, ": ", spec.help) : error.hint());
       spec.read(from_json(before, value.place));  // rules across keys may divide by what has to be positive
     }
   }
@@ -132,7 +133,8 @@ Origins bind(FieldTable& table, const Sources& sources, const Check& check) {
   for (const std::string& file : sources.files) {
     Value document = parse_yaml(read_file(file), file, findings);
     if (!document.is_map() && !document.is_null()) {
-      throw Error(ErrorKind::kConfig, "expected keys and values, found " + shown(document), file);
+      throw Error(ErrorKind::kConfig, "expected keys and values, found " + shown(document), file,
+                  "configs/pi05_tiny.yaml shows what a configuration looks like");
     }
     overlay(root, std::move(document), table);
   }

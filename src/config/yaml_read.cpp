@@ -1,6 +1,8 @@
 // The one file that sees yaml-cpp.
 #include "config/yaml_read.h"
 
+#include <algorithm>
+#include <yaml-cpp/depthguard.h>
 #include <yaml-cpp/yaml.h>  // IWYU pragma: keep
 
 #include "base/error.h"
@@ -16,9 +18,11 @@ class Converter {
       : file_(std::move(file)), with_lines_(with_lines), findings_(findings) {}
 
   Value convert(const YAML::Node& node, int depth, const std::string& path) {
-    constexpr int kMaxDepth = 64, kMaxValues = 1'000'000;
+    constexpr int kMaxDepth = 64, kMaxValues = 200'000;
     if (depth > kMaxDepth || ++num_values_ > kMaxValues) {
-      throw Error(ErrorKind::kConfig, str_cat("nested deeper than ", kMaxDepth, " levels, or too many values"), file_);
+      throw Error(ErrorKind::kConfig,
+                  str_cat("nested deeper than ", kMaxDepth, " levels, or more than ", kMaxValues, " values"), file_,
+                  "look for an alias (*name) that repeats what it stands in");
     }
     Value value;
     value.place = place(node.Mark());
@@ -53,8 +57,8 @@ class Converter {
 
   void add_member(Value& map, const YAML::Node& key, const YAML::Node& member, int depth, const std::string& path) {
     if (!key.IsScalar()) {
-      throw Error(ErrorKind::kConfig, "expected plain text as a key, found a list, a map or nothing",
-                  place(key.Mark()));
+      throw Error(ErrorKind::kConfig, "expected plain text as a key, found a list, a map or nothing", place(key.Mark()),
+                  "write key: value");
     }
     const std::string& name = key.Scalar();
     const std::string full = path.empty() ? name : path + "." + name;
@@ -74,6 +78,16 @@ class Converter {
   int num_values_ = 0;
 };
 
+/// What the library found, in one line of printable text.
+std::string reason(const YAML::Exception& exception) {
+  if (dynamic_cast<const YAML::DeepRecursion*>(&exception) != nullptr) {
+    return "nested too deeply";
+  }
+  std::string text = exception.msg;
+  std::replace_if(text.begin(), text.end(), [](unsigned char c) { return c < 0x20 || c == 0x7F; }, '?');
+  return text;
+}
+
 }  // namespace
 
 Value parse_yaml(std::string_view text, const std::string& file, std::vector<Finding>& findings) {
@@ -88,8 +102,9 @@ Value parse_yaml(std::string_view text, const std::string& file, std::vector<Fin
     }
     return Converter(file, /*with_lines=*/true, findings).convert(documents[0], 0, "");
   } catch (const YAML::Exception& exception) {
-    throw Error(ErrorKind::kConfig, "not valid YAML: " + exception.msg,
-                exception.mark.is_null() ? file : str_cat(file, ":", exception.mark.line + 1));
+    throw Error(ErrorKind::kConfig, "not valid YAML: " + reason(exception),
+                exception.mark.is_null() ? file : str_cat(file, ":", exception.mark.line + 1),
+                "check indentation, quotes and brackets there and in the line above");
   }
 }
 
@@ -99,7 +114,8 @@ Value parse_argument(const std::string& text, const std::string& place) {
   try {
     value = Converter(place, /*with_lines=*/false, findings).convert(YAML::Load(text), 0, "");
   } catch (const YAML::Exception& exception) {
-    throw Error(ErrorKind::kConfig, str_cat("not valid YAML: '", text, "': ", exception.msg), place);
+    throw Error(ErrorKind::kConfig, str_cat("not valid YAML: '", text, "': ", reason(exception)), place,
+                "quote the whole argument for the shell: 'key={a: b}'");
   }
   if (!findings.empty()) {
     throw to_error(findings);

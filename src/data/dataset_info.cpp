@@ -26,7 +26,7 @@ constexpr std::array<std::string_view, 14> kNumericDtypes = {"bool",    "int8", 
 constexpr std::array<std::string_view, 4> kOtherDtypes = {"string", "image", "video", "language"};
 
 [[noreturn]] void bad_info(const std::string& path, const std::string& what) {
-  throw Error(ErrorKind::kData, what, path);
+  throw Error(ErrorKind::kData, what, path, "correct info.json, or copy it again from where the dataset was recorded");
 }
 
 /// meta/info.json, or info.json beside meta/.
@@ -134,6 +134,13 @@ struct Reader {
     }
     return *value;
   }
+  const std::string& text(std::string_view key) const {
+    const Json& value = need(key);
+    if (!value.is_string()) {
+      bad_info(path, str_cat(key, " is ", value.dump(), ", expected text"));
+    }
+    return value.as_string();
+  }
   int64_t count(std::string_view key, int64_t fallback) const {
     const Json* value = json.find(key);
     if (!value || value->is_null()) {
@@ -147,7 +154,7 @@ struct Reader {
 };
 
 void read_version(DatasetInfo& info, const Reader& reader, std::vector<Finding>& findings) {
-  info.version = reader.need("codebase_version").as_string();
+  info.version = reader.text("codebase_version");
   const std::string_view digits = std::string_view(info.version).substr(info.version.starts_with("v") ? 1 : 0);
   const char* end = digits.data() + digits.size();
   const auto major = std::from_chars(digits.data(), end, info.major);
@@ -155,8 +162,9 @@ void read_version(DatasetInfo& info, const Reader& reader, std::vector<Finding>&
                          std::from_chars(major.ptr + 1, end, info.minor).ec == std::errc();
   const bool known = has_minor && ((info.major == 2 && info.minor <= 1) || info.major == 3);
   if (!known) {
-    throw Error(ErrorKind::kData, str_cat("dataset format \"", info.version, "\", expected v2.0, v2.1 or v3.0"),
-                info.info_path, info.major == 1 ? "convert it with LeRobot's scripts to v2.1 first" : "");
+    throw Error(
+        ErrorKind::kData, str_cat("dataset format \"", info.version, "\", expected v2.0, v2.1 or v3.0"), info.info_path,
+        info.major == 1 ? "convert it with LeRobot's scripts to v2.1 first" : "correct codebase_version in info.json");
   }
   if (info.major == 3 && info.minor > 0) {
     findings.push_back({.code = "newer_version",
@@ -185,7 +193,7 @@ void read_fps(DatasetInfo& info, const Reader& reader, std::vector<Finding>& fin
 }
 
 void read_paths(DatasetInfo& info, const Reader& reader) {
-  info.data_path = reader.need("data_path").as_string();
+  info.data_path = reader.text("data_path");
   const Json* video_path = reader.json.find("video_path");
   info.video_path = video_path && video_path->is_string() ? video_path->as_string() : "";
   const bool has_video = std::any_of(info.features.begin(), info.features.end(),
@@ -208,7 +216,8 @@ void read_paths(DatasetInfo& info, const Reader& reader) {
 
 FrameRate frame_rate_from_double(double fps, const std::string& where) {
   if (!(fps > 0 && fps < 1e6)) {
-    throw Error(ErrorKind::kData, str_cat("fps is ", fps, ", expected a positive number below a million"), where);
+    throw Error(ErrorKind::kData, str_cat("fps is ", fps, ", expected a positive number below a million"), where,
+                "give the rate at which the dataset was recorded");
   }
   std::array<char, 64> text{};
   const auto end = std::to_chars(text.data(), text.data() + text.size(), fps, std::chars_format::fixed).ptr;
@@ -261,7 +270,11 @@ DatasetInfo read_dataset_info(const std::string& root, std::vector<Finding>& fin
   if (info.chunks_size < 1) {
     bad_info(info.info_path, str_cat("chunks_size is ", info.chunks_size, ", expected a positive number"));
   }
-  for (const auto& [name, feature] : reader.need("features").as_object()) {
+  const Json& features = reader.need("features");
+  if (!features.is_object()) {
+    bad_info(info.info_path, str_cat("features holds ", features.type_name(), ", expected an object"));
+  }
+  for (const auto& [name, feature] : features.as_object()) {
     info.features.push_back(read_feature(name, feature, info.info_path));
   }
   read_paths(info, reader);

@@ -46,7 +46,8 @@ std::vector<std::pair<int64_t, std::string>> read_rows_v2(const std::string& pat
     const Json* number = line.json.find("task_index");
     const Json* task = line.json.find("task");
     if (!number || !number->is_number() || !task || !task->is_string()) {
-      throw Error(ErrorKind::kData, "expected {\"task_index\": number, \"task\": text}", str_cat(path, ":", line.line));
+      throw Error(ErrorKind::kData, "expected {\"task_index\": number, \"task\": text}", str_cat(path, ":", line.line),
+                  "correct the line, or copy the file again");
     }
     rows.emplace_back(number->as_int(), task->as_string());
   }
@@ -64,7 +65,7 @@ TaskTable read_tasks(const DatasetInfo& info, std::vector<Finding>& findings) {
   for (size_t i = 0; i < rows.size(); ++i) {
     const auto& [number, text] = rows[i];
     if (!tasks.emplace(number, text).second) {
-      throw Error(ErrorKind::kData, str_cat("task_index ", number, " appears twice"), path);
+      throw Error(ErrorKind::kData, str_cat("task_index ", number, " appears twice"), path, "remove one of the two");
     }
     if (number != static_cast<int64_t>(i) && !displaced) {
       displaced = number;

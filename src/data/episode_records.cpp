@@ -26,12 +26,19 @@ std::vector<EpisodeRecord> read_v2(const DatasetInfo& info) {
     const Json *number = line.json.find("episode_index"), *length = line.json.find("length");
     const Json* tasks = line.json.find("tasks");
     if (!number || !number->is_number() || !length || !length->is_number()) {
-      throw Error(ErrorKind::kData, "expected numbers under episode_index and length", str_cat(path, ":", line.line));
+      throw Error(ErrorKind::kData, "expected numbers under episode_index and length", str_cat(path, ":", line.line),
+                  "correct the line, or copy the file again");
     }
     record.episode_index = number->as_int();
     record.length = length->as_int();
     if (tasks && tasks->is_array()) {
-      record.tasks = tasks->as_strings();
+      for (const Json& task : tasks->as_array()) {
+        if (!task.is_string()) {
+          throw Error(ErrorKind::kData, str_cat("tasks is ", tasks->dump(), ", expected a list of texts"),
+                      str_cat(path, ":", line.line), "correct the line, or copy the file again");
+        }
+        record.tasks.push_back(task.as_string());
+      }
     }
     std::vector<std::pair<std::string_view, TemplateValue>> fields = {
         {"episode_chunk", record.episode_index / info.chunks_size}, {"episode_index", record.episode_index}};
@@ -175,7 +182,8 @@ void check_numbers(std::vector<EpisodeRecord>& records, std::vector<Finding>& fi
   for (size_t i = 0; i < records.size(); ++i) {
     if (i > 0 && records[i].episode_index == records[i - 1].episode_index) {
       throw Error(ErrorKind::kData, str_cat("episode_index ", records[i].episode_index, " appears twice"),
-                  str_cat(records[i - 1].place, " and ", records[i].place));
+                  str_cat(records[i - 1].place, " and ", records[i].place),
+                  "remove one of the two, or copy the file again");
     }
   }
   for (size_t i = 0; i < records.size(); ++i) {
@@ -204,7 +212,8 @@ std::vector<EpisodeRecord> read_episode_records(const DatasetInfo& info, std::ve
     records = read_v2(info);
   }
   if (records.empty()) {
-    throw Error(ErrorKind::kData, "the dataset has no episodes", info.root + "/meta");
+    throw Error(ErrorKind::kData, "the dataset has no episodes", info.root + "/meta",
+                "copy meta/ again from where the dataset was recorded");
   }
   check_numbers(records, findings);
   check_ranges(records, findings);

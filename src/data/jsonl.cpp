@@ -24,7 +24,8 @@ std::vector<JsonLine> read_jsonl(const std::string& path) {
     const std::string where = str_cat(path, ":", line);
     Json json = Json::parse(text, where);
     if (!json.is_object()) {
-      throw Error(ErrorKind::kData, str_cat("expected an object, found ", json.type_name()), where);
+      throw Error(ErrorKind::kData, str_cat("expected an object, found ", json.type_name()), where,
+                  "each line holds one object: {...}");
     }
     lines.push_back({line, std::move(json)});
   }
