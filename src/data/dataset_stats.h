@@ -36,4 +36,13 @@ schema::NormStats compute_stats(const Dataset& dataset, const std::vector<std::s
 /// The same over several datasets taken together, frame by frame.
 schema::NormStats compute_stats(const std::vector<Dataset>& datasets, const std::vector<std::string>& columns);
 
+/// The same for action[i + t] - state[i], t = 0..horizon-1: what a policy with relative actions learns. Over chunks
+/// that lie whole inside an episode (an episode shorter than the horizon gives the steps it has), taken at an even
+/// stride so that at most kMaxRelativeChunks are read. `count` is the number of action rows.
+/// @param mask  which action dims are relative; the others are taken as they are
+/// @throws Error(kData) for values that are not finite, or when the state lacks a relative dim
+inline constexpr int64_t kMaxRelativeChunks = 20000;
+schema::FeatureStats compute_relative_action_stats(const std::vector<Dataset>& datasets, int64_t horizon,
+                                                   const std::vector<bool>& mask);
+
 }  // namespace flexor::data

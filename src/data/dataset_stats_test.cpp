@@ -129,5 +129,39 @@ TEST(AggregateStats, RefusesPartsWithoutCountOrOfOtherSize) {
   EXPECT_THROW(aggregate_stats({a, b}), Error);
 }
 
+TEST(RelativeActionStats, AreThoseOfEveryFullChunkMinusItsFirstState) {
+  const Dataset dataset = open("v21_h264");
+  constexpr int64_t kHorizon = 10;
+  std::vector<bool> mask(7, true);
+  mask[6] = false;
+  const FeatureStats stats = compute_relative_action_stats({dataset}, kHorizon, mask);
+  for (const int64_t dim : {int64_t{0}, int64_t{6}}) {
+    double sum = 0, min = 1e9;
+    int64_t count = 0;
+    for (int64_t position = 0; position < dataset.num_frames(); ++position) {
+      const Dataset::FrameId frame = dataset.frame_id(position);
+      if (frame.frame_index + kHorizon > dataset.episode(frame.episode_index).length) {
+        continue;
+      }
+      for (int64_t t = 0; t < kHorizon; ++t) {
+        const double origin = dim == 6 ? 0.0 : dataset.value("observation.state", position, dim);
+        const double value = dataset.value("action", position + t, dim) - origin;
+        sum += value;
+        min = std::min(min, value);
+        ++count;
+      }
+    }
+    const auto d = static_cast<size_t>(dim);
+    EXPECT_EQ(stats.at("count")[0], static_cast<double>(count));
+    EXPECT_NEAR(stats.at("mean")[d], sum / static_cast<double>(count), 1e-12);
+    EXPECT_EQ(stats.at("min")[d], min);
+    EXPECT_LE(stats.at("q01")[d], stats.at("q99")[d]);
+  }
+}
+
+TEST(RelativeActionStats, RefuseAMaskOfAnotherSize) {
+  EXPECT_THROW(compute_relative_action_stats({open("v21_h264")}, 10, std::vector<bool>(9, true)), Error);
+}
+
 }  // namespace
 }  // namespace flexor::data

@@ -12,6 +12,7 @@
 #include "data/dataset_check.h"
 #include "data/dataset_stats.h"
 #include "data/episode_split.h"
+#include "data/relative_actions.h"
 #include "tensor/tensor.h"
 
 namespace flexor::train {
@@ -117,6 +118,12 @@ schema::PolicyConfig policy_for_data(const TrainConfig& config, const data::Mixt
   drop_feature(policy.output_features, schema::kActionKey);
   policy.output_features.push_back(
       {std::string(schema::kActionKey), schema::FeatureType::kAction, {dataset.width(schema::kActionKey)}});
+  if (config.policy.fit_to_data && policy.use_relative_actions &&
+      (!dataset.has_column(schema::kStateKey) || policy.state_dim() != policy.action_dim())) {
+    log_warn("actions stay absolute: state and action have different sizes",
+             {{"state", policy.state_dim()}, {"action", policy.action_dim()}});
+    policy.use_relative_actions = false;
+  }
   if (policy.use_relative_actions && !policy.action_feature_names && !action.names.empty()) {
     policy.action_feature_names = action.names;
   }
@@ -132,11 +139,22 @@ schema::PolicyConfig policy_for_data(const TrainConfig& config, const data::Mixt
 
 TrainingStats training_stats(const TrainConfig& config, const schema::PolicyConfig& policy, const data::Mixture& data) {
   TrainingStats result{.stats = data.stats()};
+  std::vector<data::Dataset> datasets;
+  for (const data::Mixture::Part& part : data.parts()) {
+    datasets.push_back(part.dataset);
+  }
   if (!config.policy.norm_stats.empty()) {
     for (auto& [name, stats] :
          data::read_openpi_norm_stats(config.policy.norm_stats, policy.state_dim(), policy.action_dim())) {
       result.stats[name] = std::move(stats);
     }
+  }
+  if (policy.use_relative_actions && config.policy.norm_stats.empty()) {  // stored ones are those of absolute actions
+    const data::RelativeActions relative{true, policy.relative_exclude_joints, policy.action_feature_names};
+    result.stats[std::string(schema::kActionKey)] = data::compute_relative_action_stats(
+        datasets, policy.chunk_size, data::relative_mask(relative, policy.action_dim()));
+    result.computed = true;
+    log_info("statistics of relative actions computed", {{"frames", data.num_frames()}});
   }
   std::vector<std::string> columns;
   for (const schema::PolicyFeature& feature : numeric_features(policy)) {
@@ -150,10 +168,6 @@ TrainingStats training_stats(const TrainConfig& config, const schema::PolicyConf
   }
   if (columns.empty()) {
     return result;
-  }
-  std::vector<data::Dataset> datasets;
-  for (const data::Mixture::Part& part : data.parts()) {
-    datasets.push_back(part.dataset);
   }
   for (auto& [name, stats] : data::compute_stats(datasets, columns)) {
     schema::FeatureStats& stored = result.stats[name];
