@@ -25,7 +25,8 @@ constexpr uint64_t kMaxHeaderBytes = 100'000'000;  // the limit of the reference
 constexpr size_t kLengthBytes = 8;
 constexpr std::string_view kIndexSuffix = ".index.json";
 
-[[noreturn]] void fail(const std::string& path, const std::string& what, const std::string& hint = "copy the file again") {
+[[noreturn]] void fail(const std::string& path, const std::string& what,
+                       const std::string& hint = "copy the file again") {
   throw Error(ErrorKind::kCheckpoint, what, path, hint);
 }
 
@@ -45,7 +46,7 @@ struct HeaderEntry {
   uint64_t begin, end;
 };
 
-HeaderEntry parse_entry(const std::string& name, const Json& json, uint64_t data_bytes, const std::string& path) {
+HeaderEntry read_entry(const std::string& name, const Json& json, uint64_t data_bytes, const std::string& path) {
   HeaderEntry result{{name, at::kFloat, {}}, 0, 0};
   const std::string& dtype = json.at("dtype").as_string();
   const auto known = dtype_from_safetensors(dtype);
@@ -63,8 +64,8 @@ HeaderEntry parse_entry(const std::string& name, const Json& json, uint64_t data
   result.begin = static_cast<uint64_t>(offsets[0].as_int());
   result.end = static_cast<uint64_t>(offsets[1].as_int());
   if (result.end < result.begin || result.end > data_bytes) {
-    fail(path, str_cat("file is truncated: tensor '", name, "' ends at byte ", result.end, " of the data, the file has ",
-                       data_bytes));
+    fail(path, str_cat("file is truncated: tensor '", name, "' ends at byte ", result.end,
+                       " of the data, the file has ", data_bytes));
   }
   const auto bytes = byte_count(result.entry.shape, c10::elementSize(result.entry.dtype));
   if (bytes != result.end - result.begin) {
@@ -72,6 +73,18 @@ HeaderEntry parse_entry(const std::string& name, const Json& json, uint64_t data
                        " does not fill its ", result.end - result.begin, " bytes"));
   }
   return result;
+}
+
+/// read_entry() whose errors about types name the file and the tensor.
+HeaderEntry parse_entry(const std::string& name, const Json& json, uint64_t data_bytes, const std::string& path) {
+  try {
+    return read_entry(name, json, data_bytes, path);
+  } catch (const Error& error) {
+    if (!error.where().empty()) {
+      throw;
+    }
+    fail(path, str_cat("header of tensor '", name, "': ", error.what()));
+  }
 }
 
 }  // namespace
@@ -106,9 +119,18 @@ std::shared_ptr<SafetensorsFile::Shard> SafetensorsFile::Shard::open(const std::
   const uint64_t data_bytes = size - kLengthBytes - header_bytes;
   const Json header =
       Json::parse({reinterpret_cast<const char*>(bytes) + kLengthBytes, static_cast<size_t>(header_bytes)}, path);
+  if (!header.is_object()) {
+    fail(path, str_cat("the header holds ", header.type_name(), ", expected an object"));
+  }
   for (const auto& [name, json] : header.as_object()) {
     if (name == "__metadata__") {
+      if (!json.is_object()) {
+        fail(path, str_cat("__metadata__ holds ", json.type_name(), ", expected an object"));
+      }
       for (const auto& [key, value] : json.as_object()) {
+        if (!value.is_string()) {
+          fail(path, str_cat("__metadata__ holds ", value.type_name(), " under '", key, "', expected text"));
+        }
         metadata[key] = value.as_string();
       }
     } else {

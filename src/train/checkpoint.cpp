@@ -1,5 +1,6 @@
 #include "train/checkpoint.h"
 
+#include <algorithm>
 #include <filesystem>
 #include <utility>
 #include <vector>
@@ -124,6 +125,11 @@ Tensor fitting(const SafetensorsFile& file, const std::string& name, const Tenso
   return stored;
 }
 
+bool has_masters(const optim::AdamW& optimizer) {
+  const std::vector<optim::Slot>& slots = optimizer.slots();
+  return std::any_of(slots.begin(), slots.end(), [](const optim::Slot& slot) { return slot.master.defined(); });
+}
+
 void load_masters(optim::AdamW& optimizer, const std::string& path) {
   const SafetensorsFile file = SafetensorsFile::open(path);
   for (optim::Slot& slot : optimizer.slots()) {
@@ -207,6 +213,8 @@ Progress load_checkpoint(const CheckpointRef& checkpoint, models::PolicyModel& m
   optim::load_optimizer(optimizer, folder);
   if (fs::exists(folder + kMastersFile)) {
     load_masters(optimizer, folder + kMastersFile);
+  } else if (fs::exists(folder + kStateFile) && has_masters(optimizer)) {
+    check_input_file(folder + kMastersFile);  // only runs of LeRobot have none
   } else {
     sharpen_masters(optimizer, checkpoint.pretrained(), model.config().is_pi05());
   }
