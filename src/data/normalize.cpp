@@ -14,23 +14,6 @@ using schema::NormMode;
 
 constexpr double kOpenpiEps = 1e-6;
 
-/// The two statistics that a mode uses.
-std::pair<std::string_view, std::string_view> stat_names(NormMode mode) {
-  switch (mode) {
-    case NormMode::kMeanStd:
-      return {"mean", "std"};
-    case NormMode::kMinMax:
-      return {"min", "max"};
-    case NormMode::kQuantiles:
-      return {"q01", "q99"};
-    case NormMode::kQuantile10:
-      return {"q10", "q90"};
-    case NormMode::kIdentity:
-      break;
-  }
-  return {};
-}
-
 constexpr const char* kStatsHint =
     "flexor computes what a dataset lacks when it trains; a policy folder must hold its statistics";
 
@@ -67,6 +50,22 @@ Tensor stat_tensor(const schema::PolicyFeature& feature, NormMode mode, const sc
 }
 
 }  // namespace
+
+std::pair<std::string_view, std::string_view> stat_names(NormMode mode) {
+  switch (mode) {
+    case NormMode::kMeanStd:
+      return {"mean", "std"};
+    case NormMode::kMinMax:
+      return {"min", "max"};
+    case NormMode::kQuantiles:
+      return {"q01", "q99"};
+    case NormMode::kQuantile10:
+      return {"q10", "q90"};
+    case NormMode::kIdentity:
+      break;
+  }
+  return {};
+}
 
 FeatureNormalizer::FeatureNormalizer(const schema::PolicyFeature& feature, NormMode mode,
                                      const schema::FeatureStats* stats, double eps, NormFormula formula)

@@ -2,11 +2,15 @@
 #include <ATen/core/Tensor.h>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "schema/norm_stats.h"
 #include "schema/policy_feature.h"
 
 namespace flexor::data {
+
+/// The two statistics that a mode uses: "mean", "std"; "min", "max"; ... Empty for IDENTITY.
+std::pair<std::string_view, std::string_view> stat_names(schema::NormMode mode);
 
 /// Whose formulas. They differ where a denominator is small; LeRobot's checkpoints can only express their own.
 enum class NormFormula {

@@ -12,6 +12,7 @@
 #include "data/dataset_check.h"
 #include "data/dataset_stats.h"
 #include "data/episode_split.h"
+#include "data/normalize.h"
 #include "data/relative_actions.h"
 #include "tensor/tensor.h"
 
@@ -36,27 +37,14 @@ void drop_feature(std::vector<schema::PolicyFeature>& features, std::string_view
   std::erase_if(features, [name](const schema::PolicyFeature& feature) { return feature.name == name; });
 }
 
-std::vector<std::string> needed_stats(schema::NormMode mode) {
-  switch (mode) {
-    case schema::NormMode::kMeanStd:
-      return {"mean", "std"};
-    case schema::NormMode::kMinMax:
-      return {"min", "max"};
-    case schema::NormMode::kQuantiles:
-      return {"q01", "q99"};
-    case schema::NormMode::kQuantile10:
-      return {"q10", "q90"};
-    case schema::NormMode::kIdentity:
-      return {};
-  }
-  return {};
-}
-
 std::vector<std::string> missing_stats(const schema::PolicyConfig& policy, const schema::PolicyFeature& feature,
                                        const schema::NormStats& stats) {
   const auto mode = policy.normalization_mapping.find(feature.type);
-  std::vector<std::string> needed =
-      mode == policy.normalization_mapping.end() ? std::vector<std::string>{} : needed_stats(mode->second);
+  std::vector<std::string> needed;
+  if (mode != policy.normalization_mapping.end() && mode->second != schema::NormMode::kIdentity) {
+    const auto [low, high] = data::stat_names(mode->second);
+    needed = {std::string(low), std::string(high)};
+  }
   const auto found = stats.find(feature.name);
   if (found != stats.end()) {
     std::erase_if(needed, [&](const std::string& name) { return found->second.has(name); });
