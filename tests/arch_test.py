@@ -24,13 +24,14 @@ AREAS = {
     "optim": ["nn", "dist", "config"],
     "train": ["data", "models", "optim"],
     "policy": ["data", "models"],
-    "recap": ["train", "policy"],
+    "recap": ["train", "policy", "report"],
     "eval": ["policy"],
     "serve": ["policy"],
     "align": ["train", "policy"],
     "perf": ["train", "policy"],
     "report": ["config"],
-    "cli": ["recap", "eval", "serve", "align", "perf", "report", "train"],
+    "curate": ["data", "report"],  # apart from data: training needs none of it
+    "cli": ["recap", "eval", "serve", "align", "perf", "curate", "report", "train"],
     "testing": ["nn", "data"],  # linked by tests only
 }
 
