@@ -79,33 +79,45 @@ double Json::as_double() const {
   wrong_type("a number", *this);
 }
 
-const std::string& Json::as_string() const {
+const std::string& Json::as_string() const& {
   if (const std::string* value = std::get_if<std::string>(&value_)) {
     return *value;
   }
   wrong_type("a string", *this);
 }
 
-const Json::Array& Json::as_array() const {
+std::string Json::as_string() && {
+  return std::move(const_cast<std::string&>(std::as_const(*this).as_string()));
+}
+
+const Json::Array& Json::as_array() const& {
   if (const Array* value = std::get_if<Array>(&value_)) {
     return *value;
   }
   wrong_type("an array", *this);
 }
 
-Json::Array& Json::as_array() {
+Json::Array& Json::as_array() & {
   return const_cast<Array&>(std::as_const(*this).as_array());
 }
 
-const Json::Object& Json::as_object() const {
+Json::Array Json::as_array() && {
+  return std::move(as_array());  // of the lvalue *this
+}
+
+const Json::Object& Json::as_object() const& {
   if (const Object* value = std::get_if<Object>(&value_)) {
     return *value;
   }
   wrong_type("an object", *this);
 }
 
-Json::Object& Json::as_object() {
+Json::Object& Json::as_object() & {
   return const_cast<Object&>(std::as_const(*this).as_object());
+}
+
+Json::Object Json::as_object() && {
+  return std::move(as_object());
 }
 
 std::vector<double> Json::as_numbers() const {
@@ -122,7 +134,7 @@ std::vector<std::string> Json::as_strings() const {
   return strings;
 }
 
-const Json* Json::find(std::string_view key) const {
+const Json* Json::find(std::string_view key) const& {
   if (const Object* object = std::get_if<Object>(&value_)) {
     for (const auto& [name, value] : *object) {
       if (name == key) {
@@ -133,11 +145,11 @@ const Json* Json::find(std::string_view key) const {
   return nullptr;
 }
 
-Json* Json::find(std::string_view key) {
+Json* Json::find(std::string_view key) & {
   return const_cast<Json*>(std::as_const(*this).find(key));
 }
 
-const Json& Json::at(std::string_view key) const {
+const Json& Json::at(std::string_view key) const& {
   as_object();  // for the better message when this is none
   if (const Json* value = find(key)) {
     return *value;
@@ -145,7 +157,11 @@ const Json& Json::at(std::string_view key) const {
   throw Error(ErrorKind::kData, str_cat("the key '", key, "' is missing in ", excerpt(*this)));
 }
 
-Json& Json::operator[](std::string_view key) {
+Json Json::at(std::string_view key) && {
+  return std::move(const_cast<Json&>(std::as_const(*this).at(key)));
+}
+
+Json& Json::operator[](std::string_view key) & {
   if (is_null()) {
     value_ = Object{};
   }

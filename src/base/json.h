@@ -55,24 +55,30 @@ class Json {
   bool is_object() const { return std::holds_alternative<Object>(value_); }
   std::string_view type_name() const;  ///< "null", "bool", "int", "float", "string", "array", "object"
 
-  // Checked reads: @throws Error(kData) that says the wanted and the found type and shows the value.
+  // Checked reads: @throws Error(kData) that says the wanted and the found type and shows the value. A part of a
+  // temporary comes by value, so that `for (const Json& x : Json::read_file(f).at("list").as_array())` is safe.
   bool as_bool() const;
   int64_t as_int() const;    ///< also a float without fraction
   double as_double() const;  ///< also an integer
-  const std::string& as_string() const;
-  const Array& as_array() const;
-  Array& as_array();
-  const Object& as_object() const;
-  Object& as_object();
+  const std::string& as_string() const&;
+  std::string as_string() &&;
+  const Array& as_array() const&;
+  Array& as_array() &;
+  Array as_array() &&;
+  const Object& as_object() const&;
+  Object& as_object() &;
+  Object as_object() &&;
   /// Numbers of an array of any depth, row-major; a plain number is one value, booleans are 0 and 1.
   std::vector<double> as_numbers() const;
   std::vector<std::string> as_strings() const;
 
-  const Json* find(std::string_view key) const;  ///< null if absent or if this is no object
-  Json* find(std::string_view key);
-  const Json& at(std::string_view key) const;  ///< @throws Error(kData) naming the key
-  Json& operator[](std::string_view key);      ///< inserts null at the end; turns a null value into an object
-  void push_back(Json value);                  ///< turns a null value into an array
+  const Json* find(std::string_view key) const&;  ///< null if absent or if this is no object
+  Json* find(std::string_view key) &;
+  const Json* find(std::string_view key) const&& = delete;  ///< would point into a temporary
+  const Json& at(std::string_view key) const&;              ///< @throws Error(kData) naming the key
+  Json at(std::string_view key) &&;
+  Json& operator[](std::string_view key) &;  ///< inserts null at the end; turns a null value into an object
+  void push_back(Json value);                ///< turns a null value into an array
   bool erase(std::string_view key);
   size_t size() const;  ///< members or elements; 0 for everything else
 

@@ -121,6 +121,24 @@ TEST(Json, WrongTypesSayWhatWasFound) {
   EXPECT_EQ(json.find("b"), nullptr);
 }
 
+TEST(Json, PartsOfATemporaryOutliveIt) {
+  const auto make = [] {
+    return Json::parse(R"({"list": ["a text longer than any small buffer", "b"], "o": {"k": 1}})", "");
+  };
+  std::vector<std::string> seen;
+  for (const Json& element : make().at("list").as_array()) {  // by reference this would read freed memory
+    seen.push_back(element.as_string());
+  }
+  EXPECT_THAT(seen, testing::ElementsAre("a text longer than any small buffer", "b"));
+  const Json& part = make().at("o");
+  EXPECT_EQ(part.at("k").as_int(), 1);
+  const std::string& text = make().at("list").as_array()[0].as_string();
+  EXPECT_EQ(text, "a text longer than any small buffer");
+  static_assert(std::is_same_v<decltype(make().at("o")), Json>);
+  static_assert(std::is_same_v<decltype(make().as_object()), Json::Object>);
+  static_assert(std::is_same_v<decltype(make().as_string()), std::string>);
+}
+
 TEST(Json, NumbersOfNestedListsAreRowMajor) {
   EXPECT_EQ(Json::parse("[[1, 2.5], [true, false]]", "").as_numbers(), (std::vector<double>{1, 2.5, 1, 0}));
   EXPECT_THROW(Json::parse("[1, \"x\"]", "").as_numbers(), Error);

@@ -85,7 +85,8 @@ TEST(PolicyConfig, WithoutArchitectureTheVariantsDecide) {
   EXPECT_EQ(config.sizes(), Architecture{});
   EXPECT_EQ(config.sizes().paligemma.mlp_dim, 16384);
   EXPECT_EQ(config.sizes().action_expert.mlp_dim, 4096);
-  EXPECT_EQ(to_json(config).find("architecture"), nullptr);
+  const Json written = to_json(config);
+  EXPECT_EQ(written.find("architecture"), nullptr);
 }
 
 TEST(PolicyConfig, EmptyCamerasAreAddedOnce) {
