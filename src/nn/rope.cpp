@@ -6,8 +6,6 @@
 namespace flexor::nn {
 namespace {
 
-constexpr double kBase = 10000.0;
-
 Tensor rotate(const Tensor& x, const Tensor& cos, const Tensor& sin) {
   const auto halves = x.chunk(2, -1);
   return at::cat({halves[0] * cos - halves[1] * sin, halves[1] * cos + halves[0] * sin}, -1);
@@ -15,10 +13,11 @@ Tensor rotate(const Tensor& x, const Tensor& cos, const Tensor& sin) {
 
 }  // namespace
 
-RopeTable rope_table(const Tensor& positions, int64_t head_dim, at::ScalarType dtype, bool round_frequency) {
+RopeTable rope_table(const Tensor& positions, int64_t head_dim, at::ScalarType dtype, bool round_frequency,
+                     double base) {
   const auto floats = positions.options().dtype(at::kFloat);
   const Tensor exponent = at::arange(0, head_dim, 2, floats) / static_cast<double>(head_dim);
-  Tensor frequency = 1.0 / at::pow(kBase, exponent);  // [E/2]
+  Tensor frequency = 1.0 / at::pow(base, exponent);  // [E/2]
   if (round_frequency) {
     frequency = frequency.to(at::kBFloat16).to(at::kFloat);
   }

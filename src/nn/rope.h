@@ -13,7 +13,8 @@ struct RopeTable {
 /// @param positions        [B, L] int64
 /// @param head_dim         E, even
 /// @param round_frequency  round the frequencies to bfloat16 first, as the reference's bfloat16 mode does
-RopeTable rope_table(const at::Tensor& positions, int64_t head_dim, at::ScalarType dtype, bool round_frequency);
+RopeTable rope_table(const at::Tensor& positions, int64_t head_dim, at::ScalarType dtype, bool round_frequency,
+                     double base = 10000.0);
 
 /// Rotates the pairs (x[j], x[j + E/2]) of every head. @param x  [B, L, H, E]  @return the same shape and dtype
 at::Tensor apply_rope(const at::Tensor& x, const RopeTable& table);
