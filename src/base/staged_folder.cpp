@@ -28,7 +28,40 @@ void sync_path(const std::string& path, int flags) {
   }
 }
 
+/// Everything of the folder's file system at once. False where the system cannot.
+bool sync_file_system(const std::string& folder) {
+#ifdef __linux__
+  const int descriptor = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (descriptor < 0) {
+    return false;
+  }
+  const int result = ::syncfs(descriptor);
+  const int code = errno;
+  ::close(descriptor);
+  if (result != 0 && (code == EIO || code == ENOSPC || code == EDQUOT)) {
+    throw_file_error("cannot write the folder to disk", folder, code);
+  }
+  return result == 0;
+#else
+  (void)folder;
+  return false;
+#endif
+}
+
+bool has_many_files(const std::string& folder) {
+  constexpr int kMany = 64;  // each costs a write of the file system's journal
+  int count = 0;
+  for (auto it = std::filesystem::recursive_directory_iterator(folder);
+       it != std::filesystem::recursive_directory_iterator() && count < kMany; ++it) {
+    ++count;
+  }
+  return count >= kMany;
+}
+
 void sync_tree(const std::string& folder) {
+  if (has_many_files(folder) && sync_file_system(folder)) {
+    return;
+  }
   for (const auto& entry : std::filesystem::recursive_directory_iterator(folder)) {
     if (entry.is_regular_file() && !entry.is_symlink()) {
       sync_path(entry.path().string(), O_RDONLY);

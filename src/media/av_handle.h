@@ -7,6 +7,7 @@ struct AVCodecParameters;
 struct AVFormatContext;
 struct AVFrame;
 struct AVPacket;
+struct AVStream;
 struct SwsContext;
 
 namespace flexor::media {

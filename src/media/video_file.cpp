@@ -53,6 +53,10 @@ const AVCodecParameters& VideoFile::parameters() const {
   return *context_->streams[stream_]->codecpar;
 }
 
+const AVStream& VideoFile::stream() const {
+  return *context_->streams[stream_];
+}
+
 void VideoFile::open_container() {
   AVFormatContext* raw = nullptr;
   int rc = avformat_open_input(&raw, path_.c_str(), nullptr, nullptr);

@@ -16,6 +16,9 @@ class VideoFile {
   const std::string& path() const { return path_; }
   const VideoInfo& info() const { return info_; }
   const AVCodecParameters& parameters() const;
+  const AVStream& stream() const;
+  /// Distance of the first decoding from the first presentation timestamp, in ticks: not 0 where frames are reordered.
+  int64_t reorder_shift() const { return reorder_shift_; }
 
   /// Presentation timestamp that frame number `frame` has when the frame rate is constant, in ticks.
   int64_t pts_of(int64_t frame) const;

@@ -4,8 +4,11 @@ extern "C" {
 #include <libavcodec/avcodec.h>
 #include <libavformat/avformat.h>
 #include <libavutil/opt.h>
+#include <libavutil/pixdesc.h>
+#include <libswscale/swscale.h>
 }
 
+#include <cerrno>
 #include <cstdio>
 #include <filesystem>
 #include <initializer_list>
@@ -69,7 +72,11 @@ struct VideoWriter::State {
     }
     encoder->width = options.width;
     encoder->height = options.height;
-    encoder->pix_fmt = AV_PIX_FMT_YUV420P;
+    encoder->pix_fmt = av_get_pix_fmt(options.pix_fmt.c_str());
+    encoder->color_range = static_cast<AVColorRange>(options.color_range);
+    encoder->color_primaries = static_cast<AVColorPrimaries>(options.color_primaries);
+    encoder->color_trc = static_cast<AVColorTransferCharacteristic>(options.color_transfer);
+    encoder->colorspace = static_cast<AVColorSpace>(options.color_space);
     encoder->time_base = {static_cast<int>(options.fps_den), static_cast<int>(options.fps_num)};
     encoder->framerate = {static_cast<int>(options.fps_num), static_cast<int>(options.fps_den)};
     encoder->gop_size = options.gop;
@@ -77,12 +84,14 @@ struct VideoWriter::State {
     if (options.max_b_frames >= 0) {
       encoder->max_b_frames = options.max_b_frames;
     }
-    if (av_opt_set_int(encoder->priv_data, "crf", options.crf, 0) < 0) {  // mpeg4 has no such option
+    if (av_opt_set_int(encoder->priv_data, "crf", options.lossless ? 0 : options.crf, 0) <
+        0) {  // mpeg4 has no such option
       encoder->flags |= AV_CODEC_FLAG_QSCALE;
       encoder->global_quality = FF_QP2LAMBDA * 5;
     }
     if (std::string_view(codec->name) == "libx265") {
-      av_opt_set(encoder->priv_data, "x265-params", "log-level=none", 0);  // it writes to stderr by itself
+      const char* quiet = options.lossless ? "log-level=none:lossless=1" : "log-level=none";
+      av_opt_set(encoder->priv_data, "x265-params", quiet, 0);  // it writes to stderr by itself
     }
     if ((output->oformat->flags & AVFMT_GLOBALHEADER) != 0) {
       encoder->flags |= AV_CODEC_FLAG_GLOBAL_HEADER;
@@ -172,6 +181,30 @@ void VideoWriter::write(const Picture& picture) {
   }
   s.check(av_frame_make_writable(s.frame.get()), "get memory for a picture");
   fill_frame(picture, *s.frame, s.scaler);
+  s.frame->pts = s.count++;
+  s.encode(s.frame.get());
+}
+
+void VideoWriter::write(const AVFrame& frame) {
+  State& s = *state_;
+  if (frame.width != s.options.width || frame.height != s.options.height) {
+    throw Error(ErrorKind::kUsage,
+                str_cat("picture of ", frame.width, "x", frame.height, " for a video of ", s.options.width, "x",
+                        s.options.height),
+                s.path);
+  }
+  s.check(av_frame_make_writable(s.frame.get()), "get memory for a picture");
+  if (frame.format == s.frame->format) {
+    s.check(av_frame_copy(s.frame.get(), &frame), "copy a picture");
+  } else {
+    s.scaler.reset(sws_getCachedContext(s.scaler.release(), frame.width, frame.height,
+                                        static_cast<AVPixelFormat>(frame.format), frame.width, frame.height,
+                                        s.encoder->pix_fmt, SWS_BICUBIC, nullptr, nullptr, nullptr));
+    s.check(s.scaler ? sws_scale(s.scaler.get(), frame.data, frame.linesize, 0, frame.height, s.frame->data,
+                                 s.frame->linesize)
+                     : AVERROR(EINVAL),
+            "convert a picture");
+  }
   s.frame->pts = s.count++;
   s.encode(s.frame.get());
 }
