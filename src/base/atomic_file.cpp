@@ -6,12 +6,15 @@
 #include <fcntl.h>
 #include <filesystem>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <system_error>
 #include <unistd.h>
 #include <utility>
 
 #include "base/file_errors.h"
 #include "base/stale_temporaries.h"
+#include "base/str_cat.h"
+#include "base/text.h"
 
 namespace flexor {
 
@@ -55,6 +58,35 @@ void AtomicFile::write(std::span<const std::byte> bytes) {
     if (written > 0) {
       bytes = bytes.subspan(static_cast<size_t>(written));
     }
+  }
+}
+
+void AtomicFile::write_at(int64_t offset, std::span<const std::byte> bytes) {
+  while (!bytes.empty()) {
+    const ssize_t written = ::pwrite(descriptor_, bytes.data(), bytes.size(), offset);
+    if (written < 0 && errno != EINTR) {
+      throw_file_error("cannot write the file", path_, errno);
+    }
+    if (written > 0) {
+      bytes = bytes.subspan(static_cast<size_t>(written));
+      offset += written;
+    }
+  }
+}
+
+void AtomicFile::reserve(int64_t size) {
+  int code = EINTR;
+  while (code == EINTR) {
+    code = ::fallocate(descriptor_, 0, 0, size) == 0 ? 0 : errno;
+  }
+  if (code == EOPNOTSUPP || code == ENOSYS) {  // no such call on this file system: at least the space is looked up
+    struct statvfs disk{};
+    const bool is_known = ::fstatvfs(descriptor_, &disk) == 0 && disk.f_blocks > 0;
+    const bool fits = !is_known || disk.f_bavail >= static_cast<uint64_t>(size) / disk.f_frsize;
+    code = !fits ? ENOSPC : ::ftruncate(descriptor_, size) == 0 ? 0 : errno;
+  }
+  if (code != 0) {
+    throw_file_error(str_cat("cannot make a file of ", human_bytes(static_cast<double>(size))), path_, code);
   }
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 #include <cstddef>
+#include <cstdint>
 #include <span>
 #include <string>
 #include <string_view>
@@ -20,6 +21,10 @@ class AtomicFile {
   /// @throws Error(kFile) when the disk is full or the device fails
   void write(std::span<const std::byte> bytes);
   void write(std::string_view text) { write(std::as_bytes(std::span(text.data(), text.size()))); }
+  /// At a place of its own, past the end too; several threads may do so at once. Does not move where write() goes on.
+  void write_at(int64_t offset, std::span<const std::byte> bytes);
+  /// Makes the file `size` bytes long with its room on the disk taken, so that a full disk shows now.
+  void reserve(int64_t size);
   void commit();
 
  private:

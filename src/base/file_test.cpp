@@ -68,6 +68,23 @@ class FileTest : public testing::Test {
   fs::path folder_;
 };
 
+TEST_F(FileTest, PiecesInAnyOrderMakeOneFile) {
+  {
+    AtomicFile file(path("f"));
+    file.reserve(10);
+    file.write_at(6, std::as_bytes(std::span("ghij", 4)));
+    file.write_at(0, std::as_bytes(std::span("abcdef", 6)));
+    file.write_at(10, std::as_bytes(std::span("k", 1)));
+    EXPECT_FALSE(fs::exists(path("f")));
+    file.commit();
+  }
+  EXPECT_EQ(read_file(path("f")), "abcdefghijk");
+  const auto too_large = [&] { AtomicFile(path("g")).reserve(int64_t{1} << 60); };
+  EXPECT_EQ(error_of(too_large).kind(), ErrorKind::kFile);
+  EXPECT_THAT(error_of(too_large).what(), HasSubstr("cannot make a file of 1048576.0 TiB"));
+  EXPECT_EQ(names(), std::vector<std::string>{"f"});
+}
+
 TEST_F(FileTest, ReadsWholeFilesAndNamesMissingOnes) {
   write("a", std::string("x\0y", 3));
   EXPECT_EQ(read_file(path("a")), std::string("x\0y", 3));

@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "base/str_cat.h"
+#include "data/cached_pictures.h"
 #include "data/picture_fit.h"
 #include "data/picture_source.h"
 #include "data/tensor_pool.h"
@@ -22,6 +23,7 @@ namespace {
 struct PictureTask {
   int64_t sample, camera;  ///< camera: place in RawBatch::cameras
   PictureRef ref;
+  CachedPicture cached = {};  ///< instead of `ref`
 };
 
 // Indices into mixture.cameras() of the wanted ones.
@@ -55,6 +57,7 @@ struct BatchReader::State {
         format(f),
         source(max_open_files),
         cameras(select_cameras(*mixture, f)),
+        cached(cameras.empty() ? CachedPictures() : CachedPictures(*mixture, f)),
         fits(cameras.size()),
         offsets(static_cast<size_t>(f.action_horizon)) {
     std::iota(offsets.begin(), offsets.end(), 0);
@@ -63,7 +66,9 @@ struct BatchReader::State {
   std::shared_ptr<const Mixture> mixture;
   BatchFormat format;
   PictureSource source;
-  std::vector<int64_t> cameras;                   // those to read, as indices into mixture->cameras()
+  std::vector<int64_t> cameras;  // those to read, as indices into mixture->cameras()
+  CachedPictures cached;
+  media::Picture scratch;
   std::vector<std::unique_ptr<PictureFit>> fits;  // one for each
   TensorPool pool;
   std::vector<int64_t> offsets;  // of the action window: 0..T-1
@@ -135,6 +140,10 @@ struct BatchReader::State {
       for (int64_t camera = 0; camera < static_cast<int64_t>(cameras.size()); ++camera) {
         try {
           const int64_t own = mixture->camera_index(places[i].part, cameras[static_cast<size_t>(camera)]);
+          if (const CachedPicture found = cached.find(places[i].part, own, places[i].position); found.cache) {
+            tasks.push_back({static_cast<int64_t>(i), camera, {}, found});
+            continue;
+          }
           tasks.push_back({static_cast<int64_t>(i), camera, dataset(places[i]).picture(own, places[i].position)});
         } catch (const Error& error) {
           throw with_place(error, places[i], camera);
@@ -146,10 +155,11 @@ struct BatchReader::State {
   }
 
   // Memory for one camera's pictures, once their size is known.
-  void make_room(const media::Picture& picture, int64_t batch_size, int64_t camera, at::Tensor& pixels) {
+  void make_room(int64_t picture_height, int64_t picture_width, int64_t batch_size, int64_t camera,
+                 at::Tensor& pixels) {
     const bool as_recorded = format.height == 0;
-    const int64_t height = as_recorded ? picture.height : format.height;
-    const int64_t width = as_recorded ? picture.width : format.width;
+    const int64_t height = as_recorded ? picture_height : format.height;
+    const int64_t width = as_recorded ? picture_width : format.width;
     if (!pixels.defined()) {
       pixels = pool.get({batch_size, 3, height, width}, format.float_pictures ? at::kFloat : at::kByte);
       auto& fit = fits[static_cast<size_t>(camera)];
@@ -163,17 +173,35 @@ struct BatchReader::State {
     }
   }
 
+  // Out of a frame cache. True if `task` has its picture there.
+  bool read_cached(const PictureTask& task, uint64_t seed, int64_t batch_size, schema::CameraBatch& camera) {
+    if (!task.cached.cache) {
+      return false;
+    }
+    make_room(format.height, format.width, batch_size, task.camera, camera.pixels);
+    const auto n = static_cast<size_t>(camera.pixels.numel() / batch_size);
+    const std::span<uint8_t> out(camera.pixels.mutable_data_ptr<uint8_t>() + n * static_cast<size_t>(task.sample), n);
+    task.cached.cache->read(task.cached.number, scratch, out);
+    fits[static_cast<size_t>(task.camera)]->augment_resized(is_wrist(camera.name), seed, out);
+    return true;
+  }
+
+  static bool is_wrist(const std::string& camera) { return camera.find("wrist") != std::string::npos; }
+
   void read_picture(const PictureTask& task, uint64_t seed, int64_t batch_size, schema::CameraBatch& camera) {
+    if (read_cached(task, seed, batch_size, camera)) {
+      return;
+    }
     const media::Picture& picture = source.read(task.ref);
-    make_room(picture, batch_size, task.camera, camera.pixels);
+    make_room(picture.height, picture.width, batch_size, task.camera, camera.pixels);
     PictureFit& fit = *fits[static_cast<size_t>(task.camera)];
-    const bool is_wrist = camera.name.find("wrist") != std::string::npos;
     const auto n = static_cast<size_t>(camera.pixels.numel() / batch_size);
     const size_t begin = n * static_cast<size_t>(task.sample);
     if (format.float_pictures) {
-      fit.to_float(picture, is_wrist, seed, std::span(camera.pixels.mutable_data_ptr<float>() + begin, n));
+      fit.to_float(picture, is_wrist(camera.name), seed, std::span(camera.pixels.mutable_data_ptr<float>() + begin, n));
     } else {
-      fit.to_uint8(picture, is_wrist, seed, std::span(camera.pixels.mutable_data_ptr<uint8_t>() + begin, n));
+      fit.to_uint8(picture, is_wrist(camera.name), seed,
+                   std::span(camera.pixels.mutable_data_ptr<uint8_t>() + begin, n));
     }
   }
 

@@ -21,6 +21,9 @@ struct BatchFormat {
   bool pictures = true;  ///< false: numeric columns only
   /// Cameras to read (names after the rename map); those that the data lack are left out. Empty: all there are.
   std::vector<std::string> cameras = {};
+  /// Decoded pictures on disk: "auto", "off", or a path (see frame_cache_find.h). Only for uint8 pictures that are
+  /// resized and not augmented before that; a path is refused with anything else.
+  std::string frame_cache = "auto";
 };
 
 /// Reads batches on the calling thread, with open video files of its own. One per thread.
@@ -40,7 +43,7 @@ class BatchReader {
   /// Makes a running read() of another thread end soon with Error(kInterrupted).
   void cancel();
 
-  int64_t num_decoded() const;  ///< video pictures decoded so far
+  int64_t num_decoded() const;  ///< video pictures decoded so far, those out of a frame cache not counted
 
  private:
   struct State;

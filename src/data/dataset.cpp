@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <numeric>
 #include <set>
 #include <utility>
 
@@ -198,6 +199,12 @@ PictureRef Dataset::picture(int64_t camera, int64_t position) const {
   picture.query_s = video.from_s + (timestamp(position) - start_time(number));
   picture.frame_number = static_cast<int64_t>(std::nearbyint(picture.query_s * fps()));  // default mode: half to even
   return picture;
+}
+
+std::shared_ptr<const FrameCache> Dataset::frame_cache(const FrameCacheRequest& request) const {
+  std::vector<int64_t> all(store_->episodes.size());
+  std::iota(all.begin(), all.end(), int64_t{0});
+  return store_->frame_caches->get(Dataset(store_, std::move(all)), request);
 }
 
 }  // namespace flexor::data

@@ -39,6 +39,14 @@ struct PictureRef {
   std::shared_ptr<const std::string> image;  ///< PNG or JPEG file content; null for a video
 };
 
+class FrameCache;
+
+/// Which decoded pictures may be read from disk.
+struct FrameCacheRequest {
+  std::string where = "auto";  ///< "auto", "off", or the path of a frame cache or of a folder with some
+  int64_t height = 0, width = 0;
+};
+
 /// A LeRobot dataset (v2.0, v2.1, v3.0) as its format stores it, with low-dimensional columns in memory.
 /// A frame is named by its position 0..num_frames()-1 among the selected episodes, in ascending episode order.
 /// A cheap value: copies and selections share the columns. Const members may be called from several threads at once.
@@ -95,6 +103,10 @@ class Dataset {
   /// @param camera  index into cameras()
   /// @throws Error(kFile), Error(kData) when an image stored in Parquet cannot be read
   PictureRef picture(int64_t camera, int64_t position) const;
+
+  /// The fresh frame cache to read pictures from, looked for once; null without one (see frame_cache_find.h).
+  /// @throws Error(kFile), Error(kData) if a path was given that holds none
+  std::shared_ptr<const FrameCache> frame_cache(const FrameCacheRequest& request) const;
 
  private:
   struct Store;

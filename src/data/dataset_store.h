@@ -6,6 +6,7 @@
 #include "data/column.h"
 #include "data/dataset.h"
 #include "data/dataset_tasks.h"
+#include "data/frame_cache_find.h"
 #include "data/image_store.h"
 
 namespace flexor::data {
@@ -23,6 +24,7 @@ struct Dataset::Store {
   schema::NormStats stats;
   std::vector<Finding> findings;
   std::unique_ptr<ImageStore> images;
+  std::unique_ptr<FrameCacheMemo> frame_caches = std::make_unique<FrameCacheMemo>();
 
   const Column& column(std::string_view name) const;  ///< @throws Error(kData) if it is not in memory
 };

@@ -34,6 +34,10 @@ void PictureFit::to_uint8(const media::Picture& picture, bool is_wrist, uint64_t
     return;
   }
   resize.to_uint8(picture, out);
+  augment_resized(is_wrist, seed, out);
+}
+
+void PictureFit::augment_resized(bool is_wrist, uint64_t seed, std::span<uint8_t> out) {
   if (transforms_ == ImageTransforms::kOpenpi) {
     std::vector<float> values(out.size());
     std::transform(out.begin(), out.end(), values.begin(), [](uint8_t v) { return static_cast<float>(v) / 255.0F; });
@@ -49,6 +53,13 @@ void PictureFit::to_float(const media::Picture& picture, bool is_wrist, uint64_t
     to_planes(picture, /*levels=*/false, planes_);
     augment_lerobot(planes_, seed);
     resize.to_float(planes_.values, out);
+    return;
+  }
+  if (transforms_ == ImageTransforms::kRecap) {
+    levels_.resize(out.size());
+    resize.to_uint8(picture, levels_);
+    std::transform(levels_.begin(), levels_.end(), out.begin(), [](uint8_t v) { return static_cast<float>(v) / 255.0F; });
+    openpi(out, is_wrist, seed);
     return;
   }
   resize.to_float(picture, out);

@@ -23,6 +23,9 @@ class PictureFit {
   /// @param out       [3, height, width]
   void to_uint8(const media::Picture& picture, bool is_wrist, uint64_t seed, std::span<uint8_t> out);
   void to_float(const media::Picture& picture, bool is_wrist, uint64_t seed, std::span<float> out);  ///< values 0..1
+  /// What to_uint8 does after resizing, for a picture that was resized before. Not for ImageTransforms::kLerobot, which
+  /// works on pictures as recorded.
+  void augment_resized(bool is_wrist, uint64_t seed, std::span<uint8_t> out);
 
  private:
   media::ResizeWithPad& resizer(int source_width, int source_height);
@@ -32,6 +35,7 @@ class PictureFit {
   int height_, width_;
   std::vector<std::unique_ptr<media::ResizeWithPad>> resizers_;  ///< one per source size
   ImagePlanes planes_;
+  std::vector<uint8_t> levels_;
   media::Picture transformed_;
 };
 

@@ -129,10 +129,10 @@ std::vector<uint8_t> encode_png(const Picture& picture) {
   return encode(picture, AV_CODEC_ID_PNG, AV_PIX_FMT_RGB24, 0);
 }
 
-std::vector<uint8_t> encode_jpeg(const Picture& picture, int quality) {
+std::vector<uint8_t> encode_jpeg(const Picture& picture, int quality, bool full_colour) {
   // FFmpeg's scale runs from 2 (best) to 31 (coarsest).
   const int scale = 2 + (100 - std::clamp(quality, 1, 100)) * 29 / 99;
-  return encode(picture, AV_CODEC_ID_MJPEG, AV_PIX_FMT_YUVJ420P, scale);
+  return encode(picture, AV_CODEC_ID_MJPEG, full_colour ? AV_PIX_FMT_YUVJ444P : AV_PIX_FMT_YUVJ420P, scale);
 }
 
 }  // namespace flexor::media

@@ -15,7 +15,8 @@ namespace flexor::media {
 void decode_image(std::span<const uint8_t> bytes, const std::string& where, Picture& out);
 
 std::vector<uint8_t> encode_png(const Picture& picture);  ///< lossless
-/// @param quality  1 (small) to 100 (best)
-std::vector<uint8_t> encode_jpeg(const Picture& picture, int quality = 90);
+/// @param quality      1 (small) to 100 (best)
+/// @param full_colour  colour at every pixel (4:4:4) instead of every second one in each direction (4:2:0)
+std::vector<uint8_t> encode_jpeg(const Picture& picture, int quality = 90, bool full_colour = false);
 
 }  // namespace flexor::media

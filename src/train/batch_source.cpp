@@ -23,7 +23,8 @@ data::LoaderConfig loader_config(const TrainConfig& config, const schema::Policy
                      .width = policy.image_resolution[1],
                      .action_horizon = policy.chunk_size,
                      .image_transforms = data::image_transforms_from_name(config.dataset.image_transforms),
-                     .seed = seed},
+                     .seed = seed,
+                     .frame_cache = config.dataset.cache},
           .sampler = {.seed = seed, .batch_size = config.batch_size, .rank = rank, .world = world}};
 }
 

@@ -26,7 +26,9 @@ void fields(config::FieldTable& table, DatasetSection& c) {
   table("eval_split", c.eval_split, "share of each task's last episodes that is held out for validation")
       .range(0, 0.999);
   table("resize", c.resize, "uint8: rounded after resizing; float: LeRobot's arithmetic").choices({"uint8", "float"});
-  table("cache", c.cache, "decoded pictures on disk: auto or off; this version reads no cache, so both decode the videos");
+  table("cache", c.cache,
+        "decoded pictures of `flexor dataset cache`: auto = used when there and fresh, off, or the path of a cache or of "
+        "a folder with some");
   table("image_transforms", c.image_transforms, "augmentation of the pictures").choices({"none", "openpi", "lerobot"});
 }
 
@@ -146,8 +148,12 @@ void check_sources(const TrainConfig& c, Rules& rules) {
     rules.require(entry.weight > 0, "dataset.mix",
                   str_cat("expected a weight above 0 for ", entry.root, ", found ", entry.weight));
   }
-  rules.require(c.dataset.cache == "auto" || c.dataset.cache == "off", "dataset.cache",
-                str_cat("this version reads no frame cache, found '", c.dataset.cache, "'"));
+  const bool is_cache_given = c.dataset.cache != "auto" && c.dataset.cache != "off";
+  rules.require(!is_cache_given || c.dataset.resize != "float", "dataset.cache",
+                "a frame cache holds uint8 pictures, found dataset.resize=float", "dataset.cache=off, or resize=uint8");
+  rules.require(!is_cache_given || c.dataset.image_transforms != "lerobot", "dataset.cache",
+                "a frame cache holds resized pictures, dataset.image_transforms=lerobot changes them before resizing",
+                "dataset.cache=off");
   rules.require(!from_data || c.eval_freq == 0 || c.dataset.eval_split > 0, "eval_freq",
                 str_cat("expected 0 without held-out episodes, found ", c.eval_freq),
                 "set dataset.eval_split, or eval_freq=0");

@@ -17,7 +17,8 @@ data::BatchFormat format_of(const TrainConfig& config, const schema::PolicyConfi
   return {.float_pictures = config.dataset.resize == "float",
           .height = policy.image_resolution[0],
           .width = policy.image_resolution[1],
-          .action_horizon = policy.chunk_size};
+          .action_horizon = policy.chunk_size,
+          .frame_cache = config.dataset.cache};
 }
 
 }  // namespace
