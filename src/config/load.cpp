@@ -106,6 +106,8 @@ class Binder {
   std::vector<Finding>& findings_;
 };
 
+}  // namespace
+
 void append_check(const Check& check, const Origins& origins, std::vector<Finding>& findings) {
   if (!check) {
     return;
@@ -120,12 +122,30 @@ void append_check(const Check& check, const Origins& origins, std::vector<Findin
   }
 }
 
-}  // namespace
-
 std::string Origins::place(std::string_view key) const {
   const auto found = places_.find(key);
   return found == places_.end() ? std::string() : found->second;
 }
+
+void bind_tree(FieldTable& table, const Value& root, Origins& origins, std::vector<Finding>& findings) {
+  Binder(table, origins, findings).section(table, root, "");
+}
+
+namespace {
+
+/// A value that was given under another name is read for both keys; what is wrong with it is one finding, under the
+/// name that was given.
+void drop_doubles(const FieldTable& table, std::vector<Finding>& findings) {
+  for (const auto& [alias, target] : table.aliases()) {
+    const auto given = std::find_if(findings.begin(), findings.end(), [&](const Finding& f) { return f.key == alias; });
+    if (given != findings.end()) {
+      const std::string place = given->where;
+      std::erase_if(findings, [&](const Finding& f) { return f.key == target && f.where == place; });
+    }
+  }
+}
+
+}  // namespace
 
 Origins bind(FieldTable& table, const Sources& sources, const Check& check) {
   std::vector<Finding> findings;
@@ -143,8 +163,9 @@ Origins bind(FieldTable& table, const Sources& sources, const Check& check) {
   }
   resolve_aliases(root, table, findings);
   Origins origins;
-  Binder(table, origins, findings).section(table, root, "");
+  bind_tree(table, root, origins, findings);
   append_check(check, origins, findings);
+  drop_doubles(table, findings);
   if (!findings.empty()) {
     throw to_error(findings);
   }

@@ -38,6 +38,13 @@ using Check = std::function<std::vector<Finding>(const Origins&)>;
 ///         known one, duplicate keys, wrong types, values out of range, missing required keys, contradicting aliases
 Origins bind(FieldTable& table, const Sources& sources, const Check& check = {});
 
+/// Fills the struct behind `table` from a tree that was already put together (yaml_read.h, overlay.h); its problems are
+/// added to `findings`, its keys to `origins`.
+void bind_tree(FieldTable& table, const Value& root, Origins& origins, std::vector<Finding>& findings);
+
+/// The problems of `check` that no finding is about yet.
+void append_check(const Check& check, const Origins& origins, std::vector<Finding>& findings);
+
 /// Fills the struct behind `table` from an object of a JSON file, by the same rules.
 /// @throws Error(kind) that lists all problems, at `where`
 void bind_json(FieldTable& table, const Json& json, const std::string& where, ErrorKind kind);

@@ -1,0 +1,155 @@
+#include "recap/mixture_config.h"
+
+#include <filesystem>
+#include <utility>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "base/str_cat.h"
+#include "config/print.h"
+#include "config/value.h"
+#include "config/yaml_read.h"
+
+namespace flexor::recap {
+namespace {
+
+std::string scalar(const Json& value) {
+  std::string text = config::to_yaml(value);  // also of empty lists and maps: in one line
+  while (!text.empty() && text.back() == '\n') {
+    text.pop_back();
+  }
+  return text;
+}
+
+bool is_block(const Json& value) {
+  return (value.is_array() || value.is_object()) && value.size() > 0;
+}
+
+/// @param first  what stands before the first line instead of `indent`: "- " of a list
+void append(std::string& out, const Json& value, const std::string& indent, std::string first) {
+  if (value.is_array()) {
+    for (const Json& element : value.as_array()) {
+      if (is_block(element)) {
+        append(out, element, indent + "  ", first + "- ");
+      } else {
+        out += str_cat(first, "- ", scalar(element), "\n");
+      }
+      first = indent;
+    }
+    return;
+  }
+  for (const auto& [key, member] : value.as_object()) {
+    out += str_cat(first, scalar(Json(key)), ":");
+    if (is_block(member)) {
+      out += "\n";
+      const std::string below = member.is_array() ? indent : indent + "  ";
+      append(out, member, below, below);
+    } else {
+      out += str_cat(" ", scalar(member), "\n");
+    }
+    first = indent;
+  }
+}
+
+Json number_or_null(std::optional<double> number) {
+  return number ? Json(*number) : Json();
+}
+
+void note_threshold(Json& place, double threshold, double positive_quantile) {
+  place["unified_threshold"] = threshold;
+  place["positive_quantile"] = positive_quantile;
+}
+
+Json& tag_of(Json& config, const std::string& tag) {
+  Json& tags = config["tags"];
+  if (!tags.is_object()) {
+    tags = Json::object();
+  }
+  Json& place = tags[tag];
+  if (!place.is_object()) {
+    place = Json::object();
+  }
+  return place;
+}
+
+}  // namespace
+
+std::string block_yaml(const Json& value) {
+  std::string out;
+  if (is_block(value)) {
+    append(out, value, "", "");
+  } else {
+    out = scalar(value) + "\n";
+  }
+  return out;
+}
+
+Json read_mixture_config(const std::string& path) {
+  if (!std::filesystem::exists(path)) {
+    return Json::object();
+  }
+  std::vector<config::Finding> findings;
+  const Json json = config::to_json(config::parse_yaml(read_file(path), path, findings));
+  if (!findings.empty()) {
+    throw config::to_error(findings);
+  }
+  if (!json.is_object() && !json.is_null()) {
+    throw Error(ErrorKind::kData, "expected keys and values", path, "delete the file: it is written again");
+  }
+  return json.is_null() ? Json::object() : json;
+}
+
+void note_advantages(Json& config, const ReturnRange& range, const std::vector<MixtureDataset>& datasets,
+                     const std::string& tag, double threshold, double positive_quantile) {
+  config["global_return_min"] = range.min;
+  config["global_return_max"] = range.max;
+  Json list = Json::array();
+  for (const MixtureDataset& dataset : datasets) {
+    list.push_back(Json::object({{"name", dataset.name},
+                                 {"weight", dataset.weight},
+                                 {"return_min", number_or_null(dataset.return_min)},
+                                 {"return_max", number_or_null(dataset.return_max)}}));
+  }
+  config["datasets"] = std::move(list);
+  note_threshold(tag.empty() ? config : tag_of(config, tag), threshold, positive_quantile);
+}
+
+void note_tag(Json& config, const std::string& tag, Json entry) {
+  if (!tag.empty()) {
+    tag_of(config, tag) = std::move(entry);
+    return;
+  }
+  for (auto& [key, value] : entry.as_object()) {
+    config[key] = std::move(value);
+  }
+}
+
+void note_relabel(Json& config, const std::vector<std::string>& names, const std::string& tag, double threshold,
+                  double positive_quantile, bool keep_weights) {
+  const Json* listed = config.find("datasets");
+  const Json before = listed != nullptr && listed->is_array() ? *listed : Json::array();
+  const auto known = [&before](const std::string& name) -> const Json* {
+    for (const Json& dataset : before.as_array()) {
+      const Json* other = dataset.find("name");
+      if (other != nullptr && other->is_string() && other->as_string() == name) {
+        return &dataset;
+      }
+    }
+    return nullptr;
+  };
+  Json list = Json::array();
+  for (const std::string& name : names) {
+    const Json* dataset = keep_weights ? known(name) : nullptr;
+    list.push_back(dataset != nullptr ? *dataset : Json::object({{"name", name}, {"weight", 1.0}}));
+  }
+  config["datasets"] = std::move(list);
+  if (!tag.empty()) {
+    note_threshold(tag_of(config, tag), threshold, positive_quantile);
+    config["advantage_tag"] = tag;
+  }
+  if (tag.empty() || !keep_weights) {
+    note_threshold(config, threshold, positive_quantile);
+  }
+}
+
+}  // namespace flexor::recap
