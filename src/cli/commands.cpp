@@ -4,7 +4,7 @@ namespace flexor::cli {
 namespace {
 
 constexpr const Command* kCommands[] = {
-    &kTrain,       &kEval,       &kPredict,     &kReport,      &kDatasetInfo,
+    &kTrain,       &kEval,       &kPredict,     &kReport,      &kDatasetInfo, &kDatasetStats, &kDatasetStatsDiff,
     &kAlignRecord, &kBenchTrain, &kBenchSample, &kBenchLoader, &kHelp,
 };
 

@@ -12,6 +12,8 @@ extern const Command kBenchLoader;
 extern const Command kBenchSample;
 extern const Command kBenchTrain;
 extern const Command kDatasetInfo;
+extern const Command kDatasetStats;
+extern const Command kDatasetStatsDiff;
 extern const Command kEval;
 extern const Command kHelp;
 extern const Command kPredict;

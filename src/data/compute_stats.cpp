@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <thread>
 #include <utility>
@@ -8,15 +7,11 @@
 #include "base/str_cat.h"
 #include "base/thread_pool.h"
 #include "data/dataset_stats.h"
+#include "data/dimension_stats.h"
 #include "schema/policy_feature.h"
 
 namespace flexor::data {
 namespace {
-
-struct DimensionStats {
-  double min = 0, max = 0, mean = 0, std = 0;
-  std::array<double, kQuantiles.size()> quantiles{};
-};
 
 /// One dimension of a column over the selected frames of all datasets, in order.
 std::vector<double> gather(const std::vector<Dataset>& datasets, const std::string& name, int64_t dim) {
@@ -38,55 +33,6 @@ std::vector<double> gather(const std::vector<Dataset>& datasets, const std::stri
   return values;
 }
 
-/// Quantile between the order statistics around q * (n - 1); reorders `values`.
-double quantile(std::vector<double>& values, double q) {
-  const double place = q * static_cast<double>(values.size() - 1);
-  const auto below = values.begin() + static_cast<std::ptrdiff_t>(place);
-  std::nth_element(values.begin(), below, values.end());
-  const double fraction = place - std::floor(place);
-  if (fraction == 0 || below + 1 == values.end()) {
-    return *below;
-  }
-  return *below + fraction * (*std::min_element(below + 1, values.end()) - *below);
-}
-
-DimensionStats stats_of(std::vector<double> values) {
-  DimensionStats stats;
-  const auto count = static_cast<double>(values.size());
-  const auto [min, max] = std::minmax_element(values.begin(), values.end());
-  stats.min = *min;
-  stats.max = *max;
-  for (const double value : values) {
-    stats.mean += value;
-  }
-  stats.mean /= count;
-  double squares = 0;
-  for (const double value : values) {
-    squares += (value - stats.mean) * (value - stats.mean);
-  }
-  stats.std = std::sqrt(squares / count);
-  for (size_t i = 0; i < kQuantiles.size(); ++i) {
-    stats.quantiles[i] = quantile(values, kQuantiles[i].second);
-  }
-  return stats;
-}
-
-schema::FeatureStats feature_stats(const std::vector<DimensionStats>& dims, int64_t count) {
-  schema::FeatureStats stats;
-  stats.shape = {static_cast<int64_t>(dims.size())};
-  stats.values["count"] = {static_cast<double>(count)};
-  for (const DimensionStats& dim : dims) {
-    stats.values["min"].push_back(dim.min);
-    stats.values["max"].push_back(dim.max);
-    stats.values["mean"].push_back(dim.mean);
-    stats.values["std"].push_back(dim.std);
-    for (size_t i = 0; i < kQuantiles.size(); ++i) {
-      stats.values[std::string(kQuantiles[i].first)].push_back(dim.quantiles[i]);
-    }
-  }
-  return stats;
-}
-
 schema::FeatureStats column_stats(const std::vector<Dataset>& datasets, const std::string& name, ThreadPool& pool) {
   const int64_t width = datasets[0].width(name);
   int64_t frames = 0;
@@ -102,8 +48,9 @@ schema::FeatureStats column_stats(const std::vector<Dataset>& datasets, const st
                 datasets[0].root());
   }
   std::vector<DimensionStats> dims(static_cast<size_t>(width));
-  pool.parallel_for(width, [&](int64_t d) { dims[static_cast<size_t>(d)] = stats_of(gather(datasets, name, d)); });
-  return feature_stats(dims, frames);
+  pool.parallel_for(width,
+                    [&](int64_t d) { dims[static_cast<size_t>(d)] = dimension_stats(gather(datasets, name, d)); });
+  return to_feature_stats(dims, frames);
 }
 
 /// Places of the chunks that relative statistics are taken from.
@@ -186,9 +133,9 @@ schema::FeatureStats compute_relative_action_stats(const std::vector<Dataset>& d
   }
   std::vector<DimensionStats> dims;
   for (size_t d = 0; d < mask.size(); ++d) {  // one dimension at a time: its values are all in memory
-    dims.push_back(stats_of(gather_relative(datasets, starts, static_cast<int64_t>(d), mask[d])));
+    dims.push_back(dimension_stats(gather_relative(datasets, starts, static_cast<int64_t>(d), mask[d])));
   }
-  return feature_stats(dims, rows);
+  return to_feature_stats(dims, rows);
 }
 
 }  // namespace flexor::data

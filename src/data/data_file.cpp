@@ -113,6 +113,9 @@ class FileLoader {
   }
 
   void copy_selected() {
+    if (names_.empty()) {
+      return;
+    }
     int64_t first_row = 0;
     for (int group = 0; group < reader_.num_row_groups(); ++group) {
       const int64_t end_row = first_row + reader_.row_group_rows(group);

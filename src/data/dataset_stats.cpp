@@ -1,10 +1,9 @@
 #include "data/dataset_stats.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <filesystem>
-#include <limits>
+#include <numeric>
 #include <utility>
 
 #include "base/error.h"
@@ -58,44 +57,65 @@ std::vector<double> reduce(const std::vector<const std::vector<double>*>& parts,
   return result;
 }
 
-FeatureStats aggregate_feature(const std::string& name, const std::vector<const FeatureStats*>& parts) {
-  const auto smaller = [](double a, double b) { return std::min(a, b); };
-  const auto larger = [](double a, double b) { return std::max(a, b); };
-  const auto means = collect(parts, "mean", name), stds = collect(parts, "std", name);
-  const size_t size = means[0]->size();
+/// Mean over the parts, weighted by their counts.
+std::vector<double> weighted_mean(const std::vector<const std::vector<double>*>& parts,
+                                  const std::vector<double>& counts) {
   double total = 0;
-  std::vector<double> mean(size), variance(size);
+  std::vector<double> mean(parts[0]->size());
   for (size_t i = 0; i < parts.size(); ++i) {
-    const double count = frame_count(*parts[i], name);
-    total += count;
-    for (size_t d = 0; d < size; ++d) {
-      mean[d] += count * (*means[i])[d];
+    total += counts[i];
+    for (size_t d = 0; d < mean.size(); ++d) {
+      mean[d] += counts[i] * (*parts[i])[d];
     }
   }
   for (double& value : mean) {
     value /= total;
   }
-  for (size_t i = 0; i < parts.size(); ++i) {
-    for (size_t d = 0; d < size; ++d) {
+  return mean;
+}
+
+std::vector<double> merged_std(const std::vector<const std::vector<double>*>& means,
+                               const std::vector<const std::vector<double>*>& stds, const std::vector<double>& counts,
+                               const std::vector<double>& mean) {
+  std::vector<double> variance(mean.size());
+  double total = 0;
+  for (size_t i = 0; i < counts.size(); ++i) {
+    total += counts[i];
+    for (size_t d = 0; d < mean.size(); ++d) {
       const double shift = (*means[i])[d] - mean[d], std = (*stds[i])[d];
-      variance[d] += frame_count(*parts[i], name) * (std * std + shift * shift);
+      variance[d] += counts[i] * (std * std + shift * shift);
     }
   }
   for (double& value : variance) {
     value = std::sqrt(value / total);
   }
+  return variance;
+}
+
+FeatureStats aggregate_feature(const std::string& name, const std::vector<const FeatureStats*>& parts,
+                               QuantileMerge merge) {
+  const auto smaller = [](double a, double b) { return std::min(a, b); };
+  const auto larger = [](double a, double b) { return std::max(a, b); };
+  const auto means = collect(parts, "mean", name), stds = collect(parts, "std", name);
+  std::vector<double> counts, mean;
+  for (const FeatureStats* part : parts) {
+    counts.push_back(frame_count(*part, name));
+  }
+  mean = weighted_mean(means, counts);
   FeatureStats result;
   result.shape = parts[0]->shape;
   result.values["min"] = reduce(collect(parts, "min", name), smaller);
   result.values["max"] = reduce(collect(parts, "max", name), larger);
+  result.values["std"] = merged_std(means, stds, counts, mean);
   result.values["mean"] = std::move(mean);
-  result.values["std"] = std::move(variance);
-  result.values["count"] = {total};
+  result.values["count"] = {std::accumulate(counts.begin(), counts.end(), 0.0)};
   for (const auto& [stat, q] : kQuantiles) {
     const auto has = [&stat = stat](const FeatureStats* part) { return part->has(stat); };
     if (std::all_of(parts.begin(), parts.end(), has)) {
       const auto values = collect(parts, stat, name);
-      result.values[std::string(stat)] = q <= 0.5 ? reduce(values, smaller) : reduce(values, larger);
+      result.values[std::string(stat)] = merge == QuantileMerge::kWeightedMean ? weighted_mean(values, counts)
+                                         : q <= 0.5                            ? reduce(values, smaller)
+                                                                               : reduce(values, larger);
     }
   }
   return result;
@@ -125,9 +145,33 @@ NormStats read_episode_stats(const std::string& path) {
   }
 }
 
+/// Not of pictures, which may be sampled.
+bool is_of_other_frames(const FeatureStats& stats, const FeatureStats& other) {
+  return stats.shape.size() == 1 && stats.has("count") && other.has("count") && stats.at("count") != other.at("count");
+}
+
+/// Statistics of the whole dataset go before those put together from its episodes: their quantiles are quantiles.
+void overlay(NormStats whole, const std::string& file, NormStats& stats, std::vector<Finding>& findings) {
+  for (auto& [name, feature] : whole) {
+    const auto found = stats.find(name);
+    if (found == stats.end() || !is_of_other_frames(feature, found->second)) {
+      stats.insert_or_assign(name, std::move(feature));
+      continue;
+    }
+    findings.push_back({.code = "stats_outdated",
+                        .severity = Severity::kWarning,
+                        .file = file,
+                        .feature = name,
+                        .expected = str_cat(found->second.at("count")[0]),
+                        .found = str_cat(feature.at("count")[0]),
+                        .message = "frames that the statistics were made of; those of the episodes are used",
+                        .hint = "flexor dataset stats DIR --write --force"});
+  }
+}
+
 }  // namespace
 
-NormStats aggregate_stats(const std::vector<NormStats>& parts) {
+NormStats aggregate_stats(const std::vector<NormStats>& parts, QuantileMerge quantiles) {
   std::map<std::string, std::vector<const FeatureStats*>> by_name;
   for (const NormStats& part : parts) {
     for (const auto& [name, stats] : part) {
@@ -136,7 +180,7 @@ NormStats aggregate_stats(const std::vector<NormStats>& parts) {
   }
   NormStats result;
   for (const auto& [name, stats] : by_name) {
-    result[name] = aggregate_feature(name, stats);
+    result[name] = aggregate_feature(name, stats, quantiles);
   }
   return result;
 }
@@ -144,16 +188,20 @@ NormStats aggregate_stats(const std::vector<NormStats>& parts) {
 NormStats read_stored_stats(const DatasetInfo& info, std::vector<Finding>& findings) {
   const std::string all = "meta/stats.json", per_episode = "meta/episodes_stats.jsonl";
   const bool is_v21 = info.major == 2 && info.minor == 1;
-  if (is_v21 && std::filesystem::exists(info.root + "/" + per_episode)) {
-    return read_episode_stats(info.root + "/" + per_episode);
-  }
   const std::string path = info.root + "/" + all;
-  if (!std::filesystem::exists(path)) {
+  NormStats stats;
+  if (is_v21 && std::filesystem::exists(info.root + "/" + per_episode)) {
+    stats = read_episode_stats(info.root + "/" + per_episode);
+    if (!std::filesystem::exists(path)) {
+      return stats;
+    }
+  } else if (!std::filesystem::exists(path)) {
     report_missing(is_v21 ? per_episode : all, findings);
     return {};
   }
   check_input_file(path);
-  return schema::norm_stats_from_json(Json::read_file(path), path);
+  overlay(schema::norm_stats_from_json(Json::read_file(path), path), all, stats, findings);
+  return stats;
 }
 
 }  // namespace flexor::data

@@ -1,32 +1,33 @@
 #pragma once
-#include <array>
 #include <string>
-#include <string_view>
-#include <utility>
 #include <vector>
 
 #include "data/dataset.h"
 #include "data/dataset_info.h"
+#include "data/dimension_stats.h"
 #include "data/finding.h"
 #include "schema/norm_stats.h"
 
 namespace flexor::data {
 
-/// The quantiles that statistics hold: name, share of the values below.
-inline constexpr std::array<std::pair<std::string_view, double>, 5> kQuantiles = {
-    {{"q01", 0.01}, {"q10", 0.10}, {"q50", 0.50}, {"q90", 0.90}, {"q99", 0.99}}};
-
 /// Statistics as the dataset stores them, under the recorded names: meta/stats.json (v2.0, v3.0) or the aggregate of
-/// meta/episodes_stats.jsonl (v2.1). Empty, with a finding, when the file is missing.
+/// meta/episodes_stats.jsonl (v2.1), whose entries a meta/stats.json of the same frames replaces. Empty, with a
+/// finding, when the file is missing.
 /// @throws Error(kData) for a file that cannot be read
 schema::NormStats read_stored_stats(const DatasetInfo& info, std::vector<Finding>& findings);
 
+/// What becomes of the quantiles of several sets of frames, which cannot be merged exactly.
+enum class QuantileMerge {
+  kBounds,        ///< up to q50 the smallest, above the largest: bounds, as LeRobot's newest release does
+  kWeightedMean,  ///< the mean weighted by `count`, as LeRobot 0.4 to 0.6 do; a quantile of nothing
+};
+
 /// Statistics of the union of several sets of frames, weighted by `count`:
 ///   mean = sum c_i m_i / sum c_i,  var = sum c_i (s_i^2 + (m_i - mean)^2) / sum c_i,  min of mins, max of maxes.
-/// Quantiles cannot be merged exactly: up to q50 the smallest, above the largest (bounds, as LeRobot's newest release
-/// does); only those that every part has. A feature is aggregated over the parts that have it.
+/// Only those quantiles that every part has. A feature is aggregated over the parts that have it.
 /// @throws Error(kData) when a part lacks `count`, or the sizes of a feature differ
-schema::NormStats aggregate_stats(const std::vector<schema::NormStats>& parts);
+schema::NormStats aggregate_stats(const std::vector<schema::NormStats>& parts,
+                                  QuantileMerge quantiles = QuantileMerge::kBounds);
 
 /// Exact statistics of numeric columns in memory over the dataset's selected frames: min, max, mean, std (of the
 /// population), count, and q01, q10, q50, q90, q99 by linear interpolation between order statistics; sums in float64.

@@ -15,7 +15,8 @@ namespace flexor::table {
 using ArrayPtr = std::shared_ptr<arrow::Array>;
 
 [[noreturn]] inline void bad_value(const ColumnPlace& place, int64_t row, const std::string& what) {
-  throw Error(ErrorKind::kData, str_cat("column ", place.column, ": ", what), str_cat(place.path, ", row ", row));
+  throw Error(ErrorKind::kData, str_cat("column ", place.column, ": ", what),
+              str_cat(place.path, ", row ", place.first_row + row));
 }
 
 [[noreturn]] inline void wrong_type(const ColumnPlace& place, const arrow::DataType& found, std::string_view wanted) {

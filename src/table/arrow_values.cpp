@@ -47,9 +47,13 @@ Flat flatten_regular(const arrow::Array& list, int64_t elements_per_row, int64_t
 template <typename ArrowArray, typename T>
 void append_values(const arrow::Array& array, std::vector<T>& out) {
   const auto& typed = static_cast<const ArrowArray&>(array);
-  out.reserve(out.size() + static_cast<size_t>(array.length()));
-  for (int64_t i = 0; i < array.length(); ++i) {
-    out.push_back(static_cast<T>(typed.Value(i)));
+  if constexpr (requires { typed.raw_values(); }) {
+    out.insert(out.end(), typed.raw_values(), typed.raw_values() + array.length());
+  } else {  // bits
+    out.reserve(out.size() + static_cast<size_t>(array.length()));
+    for (int64_t i = 0; i < array.length(); ++i) {
+      out.push_back(static_cast<T>(typed.Value(i)));
+    }
   }
 }
 

@@ -21,6 +21,7 @@ ColumnInfo describe(const arrow::Field& field);
 /// Where an error points: file and column.
 struct ColumnPlace {
   std::string path, column;
+  int64_t first_row = 0;  ///< of the values in the file
 };
 
 // Each takes all chunks of one column. @throws Error(kData)

@@ -16,10 +16,16 @@
 namespace flexor::table {
 namespace {
 
+constexpr int64_t kBufferBytes = 1 << 18;
 constexpr std::string_view kBrokenHint = "copy the file again; a writer that was stopped leaves no footer";
 
-/// Arrow's first line only; what follows are its own sources.
+/// Arrow's first line only, what follows are its own sources; in plain words where it speaks of its formats' insides.
 std::string reason(const std::string& text) {
+  for (const char* inside : {"thrift", "Thrift", "base64", "flatbuffers"}) {
+    if (text.find(inside) != std::string::npos) {
+      return "its header or footer is damaged";
+    }
+  }
   return text.substr(0, text.find('\n'));
 }
 
@@ -86,6 +92,7 @@ struct ParquetReader::State {
   std::vector<ColumnInfo> columns;
 
   std::shared_ptr<arrow::Table> read(const std::vector<std::string>& names, int first, int last) const;
+  std::vector<int> leaves_of(const std::vector<std::string>& names) const;
   Error no_column(std::string_view name) const;
 };
 
@@ -98,8 +105,8 @@ Error ParquetReader::State::no_column(std::string_view name) const {
   return Error(ErrorKind::kData, str_cat("no column ", name, "; the file has ", join_text(known, ", ")), path);
 }
 
-std::shared_ptr<arrow::Table> ParquetReader::State::read(const std::vector<std::string>& names, int first,
-                                                         int last) const {
+/// Leaf columns below the fields. @throws Error(kData) for a name that does not exist
+std::vector<int> ParquetReader::State::leaves_of(const std::vector<std::string>& names) const {
   const auto& fields = file->manifest().schema_fields;
   std::vector<int> leaves;
   for (const std::string& name : names) {
@@ -110,6 +117,12 @@ std::shared_ptr<arrow::Table> ParquetReader::State::read(const std::vector<std::
     }
     collect_leaves(*field, leaves);
   }
+  return leaves;
+}
+
+std::shared_ptr<arrow::Table> ParquetReader::State::read(const std::vector<std::string>& names, int first,
+                                                         int last) const {
+  const std::vector<int> leaves = leaves_of(names);
   const int end = last < 0 ? file->num_row_groups() : last;
   if (first < 0 || first > end || end > file->num_row_groups()) {
     throw Error(ErrorKind::kData,
@@ -133,7 +146,10 @@ ParquetReader ParquetReader::open(const std::string& path) {
   state->path = path;
   guarded(path, doing, [&] {
     parquet::arrow::FileReaderBuilder builder;
-    const auto status = builder.OpenFile(path, /*memory_map=*/false);
+    parquet::ReaderProperties reading;
+    reading.enable_buffered_stream();  // not a whole column chunk at once
+    reading.set_buffer_size(kBufferBytes);
+    const auto status = builder.OpenFile(path, /*memory_map=*/false, reading);
     if (!status.ok()) {
       throw Error(ErrorKind::kData, str_cat(doing, ": ", reason(status.message())), path, std::string(kBrokenHint));
     }
@@ -203,6 +219,42 @@ std::vector<NumericColumn> ParquetReader::read_numerics(const std::vector<std::s
     result.push_back(to_numeric(*table->GetColumnByName(name), {path(), name}));
   }
   return result;
+}
+
+void ParquetReader::for_each_piece(std::string_view name,
+                                   const std::function<void(int64_t, NumericColumn&&)>& body) const {
+  for_each_piece({std::string(name)}, 0, num_row_groups(),
+                 [&](int64_t row, std::vector<NumericColumn>&& columns) { body(row, std::move(columns[0])); });
+}
+
+void ParquetReader::for_each_piece(const std::vector<std::string>& names, int first, int last,
+                                   const std::function<void(int64_t, std::vector<NumericColumn>&&)>& body) const {
+  const std::vector<int> leaves = state_->leaves_of(names);
+  std::vector<int> groups(static_cast<size_t>(last - first));
+  std::iota(groups.begin(), groups.end(), first);
+  int64_t row = 0;
+  for (int group = 0; group < first; ++group) {
+    row += row_group_rows(group);
+  }
+  const auto doing = "cannot read the Parquet file";
+  const auto batches = guarded(
+      path(), doing, [&] { return value_of(state_->file->GetRecordBatchReader(groups, leaves), path(), doing); });
+  while (true) {
+    const auto batch = guarded(path(), doing, [&] { return value_of(batches->Next(), path(), doing); });
+    if (batch == nullptr) {
+      return;
+    }
+    if (batch->num_rows() == 0) {
+      continue;
+    }
+    std::vector<NumericColumn> columns;
+    columns.reserve(names.size());
+    for (const std::string& name : names) {  // the batch holds them in the file's order
+      columns.push_back(to_numeric(arrow::ChunkedArray(batch->GetColumnByName(name)), {path(), name, row}));
+    }
+    body(row, std::move(columns));
+    row += batch->num_rows();
+  }
 }
 
 std::vector<std::string> ParquetReader::read_texts(std::string_view name, int first, int last) const {

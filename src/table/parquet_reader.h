@@ -1,5 +1,6 @@
 #pragma once
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -69,6 +70,12 @@ class ParquetReader {
   std::vector<std::vector<double>> read_ragged(std::string_view name, int first = 0, int last = -1) const;
   /// Several numeric columns in one pass over the file.
   std::vector<NumericColumn> read_numerics(const std::vector<std::string>& names, int first = 0, int last = -1) const;
+  /// Calls body(first row, values) with one numeric column piece by piece, in order. A piece has at most 65536 rows, so
+  /// that memory stays small however large a row group is.
+  void for_each_piece(std::string_view name, const std::function<void(int64_t, NumericColumn&&)>& body) const;
+  /// The same with several columns side by side, of row groups [first, last).
+  void for_each_piece(const std::vector<std::string>& names, int first, int last,
+                      const std::function<void(int64_t, std::vector<NumericColumn>&&)>& body) const;
 
  private:
   struct State;
