@@ -11,22 +11,10 @@
 
 #include "base/error.h"
 #include "base/str_cat.h"
+#include "table/arrow_status.h"
 
 namespace flexor::table {
 namespace {
-
-void check(const arrow::Status& status, const std::string& path) {
-  if (!status.ok()) {
-    throw Error(ErrorKind::kFile, str_cat("cannot write the Parquet file: ", status.message()), path,
-                "check the free space and the permissions of the folder");
-  }
-}
-
-template <typename T>
-T value_of(arrow::Result<T> result, const std::string& path) {
-  check(result.status(), path);
-  return std::move(result).ValueUnsafe();
-}
 
 template <typename Builder, typename T>
 std::shared_ptr<arrow::Array> plain_array(const std::vector<T>& values) {
@@ -60,11 +48,52 @@ std::shared_ptr<arrow::Array> list_array(const std::vector<int32_t>& offsets,
   return arrow::ListArray::FromArrays(*plain_array<arrow::Int32Builder>(offsets), *values).ValueOrDie();
 }
 
+/// Lists of the column's nesting around the leaves.
+std::shared_ptr<arrow::Array> nested_array(const WriteColumn& column, std::shared_ptr<arrow::Array> values) {
+  for (size_t level = column.nesting.size(); level-- > 1;) {
+    std::vector<int32_t> offsets;
+    for (int64_t i = 0; i <= values->length(); i += column.nesting[level]) {
+      offsets.push_back(static_cast<int32_t>(i));
+    }
+    values = list_array(offsets, values);
+  }
+  const auto size = static_cast<int32_t>(column.nesting.at(0));
+  std::vector<int32_t> offsets = {0};
+  if (column.present.empty()) {
+    for (int64_t i = size; i <= values->length(); i += size) {
+      offsets.push_back(static_cast<int32_t>(i));
+    }
+  }
+  for (const uint8_t present : column.present) {
+    offsets.push_back(offsets.back() + (present != 0 ? size : 0));
+  }
+  if (offsets.back() != values->length()) {
+    throw Error(ErrorKind::kData,
+                str_cat("column ", column.name, ": ", values->length(), " lists, expected ", offsets.back()));
+  }
+  return list_array(offsets, values);
+}
+
+std::shared_ptr<arrow::Array> with_nulls(const std::shared_ptr<arrow::Array>& array,
+                                         const std::vector<uint8_t>& present) {
+  if (present.empty()) {
+    return array;
+  }
+  const auto valid = plain_array<arrow::BooleanBuilder>(present);
+  auto data = array->data()->Copy();
+  data->buffers[0] = valid->data()->buffers[1];
+  data->null_count = arrow::kUnknownNullCount;
+  return arrow::MakeArray(data);
+}
+
 template <typename T>
 std::shared_ptr<arrow::Array> column_array(const WriteColumn& column, const std::vector<T>& values) {
   auto leaf = leaf_array(values);
   if (column.layout == Layout::kScalar) {
     return leaf;
+  }
+  if (column.layout == Layout::kNested) {
+    return nested_array(column, leaf);
   }
   if (column.width < 1 || leaf->length() % column.width != 0) {
     throw Error(ErrorKind::kData,
@@ -108,7 +137,8 @@ std::shared_ptr<arrow::Table> to_table(const std::vector<WriteColumn>& columns, 
   arrow::FieldVector fields;
   arrow::ArrayVector arrays;
   for (const WriteColumn& column : columns) {
-    arrays.push_back(std::visit([&](const auto& values) { return column_array(column, values); }, column.values));
+    const auto array = std::visit([&](const auto& values) { return column_array(column, values); }, column.values);
+    arrays.push_back(with_nulls(array, column.present));
     fields.push_back(arrow::field(column.name, arrays.back()->type()));
     if (arrays.back()->length() != arrays.front()->length()) {
       throw Error(ErrorKind::kData,
@@ -137,7 +167,7 @@ struct ParquetWriter::State {
     schema = arrow::schema(first.fields(), pairs);
     const auto properties = parquet::WriterProperties::Builder().compression(parquet::Compression::SNAPPY)->build();
     const auto arrow_properties = parquet::ArrowWriterProperties::Builder().store_schema()->build();
-    writer = value_of(
+    writer = written_value(
         parquet::arrow::FileWriter::Open(*schema, arrow::default_memory_pool(), stream, properties, arrow_properties),
         path);
   }
@@ -152,7 +182,7 @@ ParquetWriter::ParquetWriter(std::string path, std::map<std::string, std::string
   if (const auto parent = std::filesystem::path(state_->path).parent_path(); !parent.empty()) {
     std::filesystem::create_directories(parent, ignored);  // a failure shows when the file is opened
   }
-  state_->stream = value_of(arrow::io::FileOutputStream::Open(state_->temporary), state_->path);
+  state_->stream = written_value(arrow::io::FileOutputStream::Open(state_->temporary), state_->path);
 }
 
 ParquetWriter::~ParquetWriter() {
@@ -174,21 +204,21 @@ void ParquetWriter::write_row_group(const std::vector<WriteColumn>& columns) {
         str_cat("row group has columns ", table->schema()->ToString(), ", the file ", state_->schema->ToString()),
         state_->path);
   }
-  check(state_->writer->WriteTable(*table, std::max<int64_t>(table->num_rows(), 1)), state_->path);
+  check_written(state_->writer->WriteTable(*table, std::max<int64_t>(table->num_rows(), 1)), state_->path);
 }
 
 void ParquetWriter::close() {
   if (!state_->writer) {
     throw Error(ErrorKind::kData, "no row group was written", state_->path);
   }
-  check(state_->writer->Close(), state_->path);
-  check(state_->stream->Flush(), state_->path);
+  check_written(state_->writer->Close(), state_->path);
+  check_written(state_->stream->Flush(), state_->path);
   const int descriptor = state_->stream->file_descriptor();
   if (::fsync(descriptor) != 0 && errno != EINVAL) {
     throw Error(ErrorKind::kFile, str_cat("cannot write the Parquet file: ", std::generic_category().message(errno)),
                 state_->path);
   }
-  check(state_->stream->Close(), state_->path);
+  check_written(state_->stream->Close(), state_->path);
   state_->stream.reset();
   std::error_code code;
   std::filesystem::rename(state_->temporary, state_->path, code);

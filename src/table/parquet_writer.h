@@ -14,6 +14,7 @@ enum class Layout {
   kScalar,     ///< one value
   kFixedList,  ///< fixed_size_list<T>[width]
   kList,       ///< list<T>
+  kNested,     ///< list<list<...<T>>> of the sizes `nesting`
 };
 
 /// One column to write. `values` decides the Arrow type: uint8 = bool, int64, float, double, text, image struct.
@@ -24,7 +25,10 @@ struct WriteColumn {
   int64_t width = 1;  ///< values a row; of numeric columns
   std::variant<std::vector<uint8_t>, std::vector<int64_t>, std::vector<float>, std::vector<double>,
                std::vector<std::string>, TextLists, std::vector<ImageCell>>
-      values;
+      values = {};
+  std::vector<int64_t> nesting = {};  ///< of kNested: sizes of the lists from the outermost in
+  /// Of each row: 0 is null. Empty: no row is. A null row has no values in kNested, a placeholder elsewhere.
+  std::vector<uint8_t> present = {};
 };
 
 /// Writes a Parquet file row group by row group (Snappy, dictionary). The file appears under its name with close();
