@@ -90,22 +90,42 @@ void augment_lerobot(ImagePlanes& image, uint64_t seed) {
   }
 }
 
-void augment_openpi(ImagePlanes& image, bool is_wrist, uint64_t seed) {
-  assert(!image.levels);
+namespace {
+
+int cropped(int size) {
+  return std::max(1, static_cast<int>(size * 0.95));
+}
+
+}  // namespace
+
+OpenpiDraws draw_openpi(int width, int height, bool is_wrist, uint64_t seed) {
   Draw draw(seed);
+  OpenpiDraws draws;
   if (!is_wrist) {
-    const int height = std::max(1, static_cast<int>(image.height * 0.95));
-    const int width = std::max(1, static_cast<int>(image.width * 0.95));
-    const int top = draw.below(image.height - height + 1), left = draw.below(image.width - width + 1);
-    crop_and_resize(image, top, left, height, width);
-    const double angle = draw.uniform(-5.0, 5.0);
-    if (std::abs(angle) > 0.1) {
-      rotate_openpi(image, angle);
+    draws.top = draw.below(height - cropped(height) + 1);
+    draws.left = draw.below(width - cropped(width) + 1);
+    draws.angle_deg = draw.uniform(-5.0, 5.0);
+  }
+  draws.brightness = draw.uniform_f(0.7, 1.3);
+  draws.contrast = draw.uniform_f(0.6, 1.4);
+  draws.saturation = draw.uniform_f(0.5, 1.5);
+  return draws;
+}
+
+void apply_openpi(ImagePlanes& image, bool is_wrist, const OpenpiDraws& draws) {
+  assert(!image.levels);
+  constexpr double kSmallestAngle = 0.1;
+  if (!is_wrist) {
+    crop_and_resize(image, draws.top, draws.left, cropped(image.height), cropped(image.width));
+    if (std::abs(draws.angle_deg) > kSmallestAngle) {
+      rotate_openpi(image, draws.angle_deg);
     }
   }
-  const float brightness = draw.uniform_f(0.7, 1.3), contrast = draw.uniform_f(0.6, 1.4),
-              saturation = draw.uniform_f(0.5, 1.5);
-  jitter_openpi(image, brightness, contrast, saturation);
+  jitter_openpi(image, draws.brightness, draws.contrast, draws.saturation);
+}
+
+void augment_openpi(ImagePlanes& image, bool is_wrist, uint64_t seed) {
+  apply_openpi(image, is_wrist, draw_openpi(image.width, image.height, is_wrist, seed));
 }
 
 }  // namespace flexor::data

@@ -47,9 +47,10 @@ void check(const LoaderConfig& config) {
 }  // namespace
 
 struct Loader::State {
-  State(std::shared_ptr<const Mixture> m, const LoaderConfig& c, int64_t first_step)
+  State(std::shared_ptr<const Mixture> m, const LoaderConfig& c, std::shared_ptr<const BatchOrder> o,
+        int64_t first_step)
       : mixture(std::move(m)),
-        sampler(*mixture, c.sampler),
+        order(std::move(o)),
         slots(static_cast<size_t>(std::max(1, c.num_workers * c.prefetch))),
         next_read(first_step),
         next_out(first_step) {
@@ -74,7 +75,7 @@ struct Loader::State {
   }
 
   const std::shared_ptr<const Mixture> mixture;
-  const Sampler sampler;
+  const std::shared_ptr<const BatchOrder> order;
   std::vector<std::unique_ptr<BatchReader>> readers;  // one per worker; with none, the caller's
   std::vector<std::thread> threads;
 
@@ -90,7 +91,7 @@ struct Loader::State {
   Slot& slot(int64_t step) { return slots[static_cast<size_t>(step) % slots.size()]; }
 
   RawBatch read(BatchReader& reader, int64_t step) const {
-    const Sampler::Batch batch = sampler.batch(step);
+    const BatchOrder::Batch batch = order->batch(step);
     return reader.read(batch.positions, batch.epoch, batch.first_index);
   }
 
@@ -134,9 +135,13 @@ struct Loader::State {
   }
 };
 
-Loader::Loader(std::shared_ptr<const Mixture> mixture, const LoaderConfig& config, int64_t first_step) {
+Loader::Loader(std::shared_ptr<const Mixture> mixture, const LoaderConfig& config, int64_t first_step)
+    : Loader(mixture, config, std::make_shared<const Sampler>(*mixture, config.sampler), first_step) {}
+
+Loader::Loader(std::shared_ptr<const Mixture> mixture, const LoaderConfig& config,
+               std::shared_ptr<const BatchOrder> order, int64_t first_step) {
   check(config);
-  state_ = std::make_unique<State>(std::move(mixture), config, first_step);
+  state_ = std::make_unique<State>(std::move(mixture), config, std::move(order), first_step);
   for (int i = 0; i < config.num_workers; ++i) {
     state_->threads.emplace_back([s = state_.get(), i] { s->work(*s->readers[static_cast<size_t>(i)]); });
   }
@@ -163,17 +168,17 @@ int64_t Loader::step() const {
 }
 
 SamplerState Loader::state() const {
-  return state_->sampler.state(step());
+  return state_->order->state(step());
 }
 
 double Loader::epoch() const {
   const SamplerState at = state();
   return static_cast<double>(at.epoch) +
-         static_cast<double>(at.start_index) / static_cast<double>(state_->sampler.num_frames());
+         static_cast<double>(at.start_index) / static_cast<double>(state_->order->num_frames());
 }
 
-const Sampler& Loader::sampler() const {
-  return state_->sampler;
+const BatchOrder& Loader::order() const {
+  return *state_->order;
 }
 
 double Loader::waited_s() const {

@@ -16,8 +16,8 @@ struct LoaderConfig {
   SamplerConfig sampler;
 };
 
-/// Hands out the batches of a training run in the sampler's order, read ahead by worker threads in this process. What
-/// next() returns depends on the configuration and the step only, not on the number of workers.
+/// Hands out the batches of a training run in the order of a sampler, read ahead by worker threads in this process.
+/// What next() returns depends on the configuration and the step only, not on the number of workers.
 ///
 ///   Loader loader(mixture, config, /*first_step=*/resumed_step);
 ///   while (...) { RawBatch batch = loader.next(); ... }
@@ -25,6 +25,9 @@ class Loader {
  public:
   /// @param first_step  number of batches this rank has consumed before (resume); 0 starts a run
   Loader(std::shared_ptr<const Mixture> mixture, const LoaderConfig& config, int64_t first_step = 0);
+  /// The same in another order; `config.sampler` is not looked at.
+  Loader(std::shared_ptr<const Mixture> mixture, const LoaderConfig& config, std::shared_ptr<const BatchOrder> order,
+         int64_t first_step);
   ~Loader();  ///< ends the workers; waits for at most the picture that each is decoding
   Loader(const Loader&) = delete;
   Loader& operator=(const Loader&) = delete;
@@ -35,7 +38,7 @@ class Loader {
   int64_t step() const;        ///< batches handed out, `first_step` included
   SamplerState state() const;  ///< position before the next batch
   double epoch() const;        ///< epochs consumed by all ranks, with fraction
-  const Sampler& sampler() const;
+  const BatchOrder& order() const;
   double waited_s() const;  ///< seconds that next() waited (or read by itself) since the start
 
  private:

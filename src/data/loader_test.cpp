@@ -95,7 +95,7 @@ TEST(Loader, NumbersAreTheReferencesWindows) {
   Loader loader(open("v30_small"), c);
   for (int k = 0; k < 40; ++k) {
     const RawBatch batch = loader.next();
-    const auto positions = loader.sampler().batch(k).positions;
+    const auto positions = loader.order().batch(k).positions;
     for (int64_t i = 0; i < batch.size(); ++i) {
       const int64_t p = positions[static_cast<size_t>(i)];
       EXPECT_TRUE(at::equal(batch.action[i], golden.get("action")[p]));
@@ -116,7 +116,7 @@ TEST(Loader, PicturesAreThoseOfTheFrame) {
   int seen = 0;
   for (int k = 0; k < 51; ++k) {
     const RawBatch batch = loader.next();
-    const auto positions = loader.sampler().batch(k).positions;
+    const auto positions = loader.order().batch(k).positions;
     for (int64_t row = 0; row < index.size(0); ++row) {
       const auto at = std::find(positions.begin(), positions.end(), index[row].item<int64_t>());
       if (at != positions.end()) {
@@ -223,7 +223,7 @@ TEST(Loader, MixturesReadEveryPart) {
   for (int k = 0; k < 20; ++k) {
     const RawBatch batch = loader.next();
     EXPECT_EQ(batch.size(), 8);
-    for (const int64_t p : loader.sampler().batch(k).positions) {
+    for (const int64_t p : loader.order().batch(k).positions) {
       ++parts[mixture->locate(p).part];
     }
   }

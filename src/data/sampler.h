@@ -25,7 +25,23 @@ struct SamplerState {
   friend bool operator==(const SamplerState&, const SamplerState&) = default;
 };
 
-/// Which frames a batch holds: a pure function of (seed, epoch, step), whatever the threads or ranks.
+/// Which frames the batches of a run hold. Thread-safe.
+class BatchOrder {
+ public:
+  virtual ~BatchOrder() = default;
+
+  struct Batch {
+    int64_t epoch = 0;
+    int64_t first_index = 0;         ///< place of the batch's first sample in the epoch's order
+    std::vector<int64_t> positions;  ///< global positions of the mixture
+  };
+  /// This rank's batch number `step`, counted from 0 over all epochs.
+  virtual Batch batch(int64_t step) const = 0;
+  virtual int64_t num_frames() const = 0;              ///< samples an epoch
+  virtual SamplerState state(int64_t step) const = 0;  ///< before batch number `step`
+};
+
+/// LeRobot's order: a pure function of (seed, epoch, step), whatever the threads or ranks.
 ///
 /// One dataset: the order of an epoch is torch.randperm(n) with a generator seeded by epoch_seed(seed, epoch)
 /// (LeRobot's EpisodeAwareSampler). Several datasets: an epoch has as many samples as all frames together; sample i
@@ -35,22 +51,15 @@ struct SamplerState {
 /// Ranks take turns: global batch k goes to rank k mod world, so that the global order does not depend on the number of
 /// ranks. The last batch of an epoch may be smaller with one rank; with more, it is filled up with the epoch's first
 /// samples until every rank has as many batches (Accelerate's even batches).
-class Sampler {
+class Sampler final : public BatchOrder {
  public:
   /// @throws Error(kConfig) for sizes that are not positive or a rank out of range; Error(kData) if no frame is left
   Sampler(const Mixture& mixture, const SamplerConfig& config);
 
-  struct Batch {
-    int64_t epoch = 0;
-    int64_t first_index = 0;         ///< place of the batch's first sample in the epoch's order
-    std::vector<int64_t> positions;  ///< global positions of the mixture
-  };
-  /// This rank's batch number `step`, counted from 0 over all epochs. Thread-safe.
-  Batch batch(int64_t step) const;
-
-  int64_t num_frames() const { return num_frames_; }  ///< samples an epoch
-  int64_t batches_per_epoch() const;                  ///< of one rank
-  SamplerState state(int64_t step) const;             ///< before batch number `step`
+  Batch batch(int64_t step) const override;
+  int64_t num_frames() const override { return num_frames_; }
+  int64_t batches_per_epoch() const;  ///< of one rank
+  SamplerState state(int64_t step) const override;
   const SamplerConfig& config() const { return config_; }
 
   /// Order of one epoch, over all ranks. Thread-safe; the last few epochs are kept.
