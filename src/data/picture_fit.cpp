@@ -58,7 +58,8 @@ void PictureFit::to_float(const media::Picture& picture, bool is_wrist, uint64_t
   if (transforms_ == ImageTransforms::kRecap) {
     levels_.resize(out.size());
     resize.to_uint8(picture, levels_);
-    std::transform(levels_.begin(), levels_.end(), out.begin(), [](uint8_t v) { return static_cast<float>(v) / 255.0F; });
+    std::transform(levels_.begin(), levels_.end(), out.begin(),
+                   [](uint8_t v) { return static_cast<float>(v) / 255.0F; });
     openpi(out, is_wrist, seed);
     return;
   }
