@@ -99,6 +99,46 @@ std::string_view trim_text(std::string_view text) {
   return text.substr(begin, text.find_last_not_of(kSpace) - begin + 1);
 }
 
+bool is_utf8(std::string_view text) {
+  constexpr std::array<uint32_t, 4> kSmallest = {0, 0x80, 0x800, 0x10000};
+  for (size_t i = 0; i < text.size();) {
+    const auto first = static_cast<unsigned char>(text[i++]);
+    const size_t following = first < 0x80 ? 0 : first >> 5 == 6 ? 1 : first >> 4 == 14 ? 2 : first >> 3 == 30 ? 3 : 4;
+    if (following > 3 || following > text.size() - i) {
+      return false;
+    }
+    uint32_t code = following == 0 ? first : first & (0x3Fu >> following);
+    for (size_t k = 0; k < following; ++k) {
+      const auto next = static_cast<unsigned char>(text[i++]);
+      if (next >> 6 != 2) {
+        return false;
+      }
+      code = code << 6 | (next & 0x3Fu);
+    }
+    if (code < kSmallest[following] || code > 0x10FFFF || (code >= 0xD800 && code < 0xE000)) {
+      return false;
+    }
+  }
+  return true;
+}
+
+std::string to_utf8(std::string_view text) {
+  if (is_utf8(text)) {
+    return std::string(text);
+  }
+  std::string result;
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (byte < 0x80) {
+      result += c;
+    } else {
+      result += static_cast<char>(0xC0 | byte >> 6);
+      result += static_cast<char>(0x80 | (byte & 0x3F));
+    }
+  }
+  return result;
+}
+
 std::string human_count(double count) {
   constexpr std::array<std::string_view, 6> kSuffixes = {"", "K", "M", "B", "T", "Q"};
   for (const std::string_view suffix : kSuffixes) {

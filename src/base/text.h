@@ -16,6 +16,11 @@ std::string join_text(const std::vector<std::string>& parts, std::string_view se
 /// Without spaces, tabs and line ends at both ends.
 std::string_view trim_text(std::string_view text);
 
+/// True if `text` is UTF-8: no cut or overlong sequence, no surrogate, nothing beyond U+10FFFF.
+bool is_utf8(std::string_view text);
+/// The text itself if it is UTF-8, else its bytes taken as Latin-1.
+std::string to_utf8(std::string_view text);
+
 /// LeRobot's short count: divided by 1000 while that is at least 1000 rounded up to no decimals: 999 -> "999",
 /// 1234 -> "1K", 2500000 -> "2M" (halves to even).
 std::string human_count(double count);

@@ -21,6 +21,20 @@ TEST(Nearest, DoesNotGuessWildly) {
   EXPECT_EQ(nearest("x", {}), "");
 }
 
+TEST(Utf8, IsToldFromOtherBytes) {
+  for (const std::string_view text :
+       {"", "plain", "gr\xC3\xBCn", "\xE8\xB5\xA4", "\xF0\x9F\x8E\xAF", "\xF4\x8F\xBF\xBF"}) {
+    EXPECT_TRUE(is_utf8(text)) << text;
+    EXPECT_EQ(to_utf8(text), text);
+  }
+  for (const std::string_view text :
+       {"gr\xFCn", "cut \xE8\xB5", "\xC0\xAF", "\xED\xA0\x80", "\xF4\x90\x80\x80", "\x80", "\xFF"}) {
+    EXPECT_FALSE(is_utf8(text)) << text;
+    EXPECT_TRUE(is_utf8(to_utf8(text))) << text;
+  }
+  EXPECT_EQ(to_utf8("gr\xFCn"), "gr\xC3\xBCn");
+}
+
 TEST(Text, SplitsJoinsAndTrims) {
   EXPECT_EQ(split_text("a,,b", ','), (std::vector<std::string>{"a", "", "b"}));
   EXPECT_EQ(split_text("", ','), std::vector<std::string>{""});

@@ -6,6 +6,7 @@
 #include "cli/bench_stats.h"
 #include "cli/commands.h"
 #include "config/command_line.h"
+#include "data/cached_pictures.h"
 #include "data/dataset.h"
 #include "data/loader.h"
 #include "train/batch_source.h"
@@ -17,7 +18,7 @@ namespace {
 struct Options {
   std::string dataset;
   std::vector<std::string> config, overrides;
-  std::string resize = "uint8";
+  std::string resize = "uint8", cache = "auto";
   int64_t batch_size = 8, num_workers = 2, prefetch = 2, image_size = 224, horizon = 50;
   int64_t steps = 50, warmup = 5, seed = 1000;
   bool json = false;
@@ -33,6 +34,7 @@ void fields(config::FieldTable& table, Options& o) {
   table("prefetch", o.prefetch, "batches read ahead per worker").range(1, 1024);
   table("image_size", o.image_size, "pictures are resized to this square with padding; 0: as recorded").range(0, 4096);
   table("resize", o.resize, "pictures as rounded uint8 or as float32").choices({"uint8", "float"});
+  table("cache", o.cache, "frame cache to read: auto = the dataset's own when fresh, off, or a path").value_name("PATH");
   table("horizon", o.horizon, "steps of the action window; 0: no actions").range(0, 4096);
   table("steps", o.steps, "batches to measure").range(1, 1e6);
   table("warmup", o.warmup, "batches before that").range(0, 1e6);
@@ -47,6 +49,7 @@ data::LoaderConfig loader_config(const Options& o) {
   config.format.float_pictures = o.resize == "float";
   config.format.height = config.format.width = o.image_size;
   config.format.action_horizon = o.horizon;
+  config.format.frame_cache = o.cache;
   config.sampler.seed = config.format.seed = static_cast<uint64_t>(o.seed);
   config.sampler.batch_size = o.batch_size;
   return config;
@@ -76,6 +79,15 @@ Source open_source(const Options& options) {
           config.dataset.root};
 }
 
+/// Format of the frame caches that pictures come from; null where videos are decoded.
+Json cache_format(const data::Mixture& mixture, const data::BatchFormat& format) {
+  if (!data::can_use_frame_cache(format)) {
+    return {};
+  }
+  const auto cache = mixture.dataset(0).frame_cache({format.frame_cache, format.height, format.width});
+  return cache ? Json(cache->header().format_name()) : Json();
+}
+
 int run(const Args& args, const Io& io) {
   const auto options = config::parse<Options>(args);
   const Source source = open_source(options);
@@ -102,6 +114,7 @@ int run(const Args& args, const Io& io) {
                                                                {"batch", source.config.sampler.batch_size},
                                                                {"image_size", format.height},
                                                                {"resize", format.float_pictures ? "float" : "uint8"},
+                                                               {"cache", cache_format(*source.mixture, format)},
                                                                {"horizon", format.action_horizon},
                                                                {"warmup", options.warmup}})},
                                     {"samples_per_s", static_cast<double>(samples) / total.wall_s[0]},
@@ -126,7 +139,9 @@ const Command kBenchLoader{
     .notes =
         "Random access in training order, action windows included. The measuring thread does nothing else, so "
         "`data_s` is near the\nwall time; with a model the share of waiting is `data_wait_share` of a training run's "
-        "metrics.\n",
+        "metrics.\n\nWithout decoding: make a frame cache first; `--cache off` measures decoding beside it.\n\n"
+        "    flexor dataset cache /data/koch --size 224\n"
+        "    flexor bench loader --dataset /data/koch --num-workers 2\n",
     .usage = &config::usage<Options>,
     .run = &run};
 

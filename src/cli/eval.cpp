@@ -24,7 +24,7 @@ namespace flexor::cli {
 namespace {
 
 struct Options {
-  std::string policy, dataset, output, rename_map, tokenizer_path, norm_stats;
+  std::string policy, dataset, output, rename_map, tokenizer_path, norm_stats, cache = "auto";
   std::vector<int64_t> episodes;
   std::optional<double> split;
   std::optional<int64_t> num_steps;
@@ -48,6 +48,7 @@ void fields(config::FieldTable& table, Options& o) {
       .value_name("JSON");
   table("norm_stats", o.norm_stats, "openpi's norm_stats.json; default: the policy's statistics").value_name("FILE");
   table("tokenizer_path", o.tokenizer_path, "file or folder; default: from the policy's folder").value_name("PATH");
+  table("cache", o.cache, "frame cache to read: auto = the dataset's own when fresh, off, or a path").value_name("PATH");
   table("threads", o.threads, "0: LibTorch's choice").range(0, 1024);
   table("json", o.json, "print one JSON object instead of text");
 }
@@ -150,6 +151,7 @@ int run(const Args& args, const Io& io) {
   format.height = policy.config().image_resolution[0];
   format.width = policy.config().image_resolution[1];
   format.action_horizon = policy.config().chunk_size;
+  format.frame_cache = options.cache;
   Frames frames(dataset, format, options);
   eval::EvalOptions eval_options;
   eval_options.num_steps = options.num_steps;

@@ -26,6 +26,7 @@ svg .title { fill: var(--fore); font-size: 14px; font-weight: 600; }
 svg .label { fill: var(--soft); font-size: 12px; } svg .tick { fill: var(--soft); font-size: 11.5px; }
 svg .grid { stroke: var(--rule); stroke-width: 1; } svg .axis { stroke: var(--soft); stroke-width: 1; }
 svg polyline { fill: none; stroke-width: 1.8; stroke-linejoin: round; } svg polyline.faint { stroke-width: 1; opacity: 0.4; }
+svg .band { opacity: 0.13; }
 svg .line0 { stroke: var(--c0); } svg .line1 { stroke: var(--c1); } svg .line2 { stroke: var(--c2); }
 svg .line3 { stroke: var(--c3); } svg .line4 { stroke: var(--c4); } svg .line5 { stroke: var(--c5); }
 svg .fill0 { fill: var(--c0); } svg .fill1 { fill: var(--c1); } svg .fill2 { fill: var(--c2); }
@@ -83,6 +84,18 @@ std::string escape_html(std::string_view text) {
   return out;
 }
 
+std::string json_for_script(const Json& json) {
+  std::string out;
+  for (const char c : json.dump()) {  // "<" stands in texts only: "</script" and "<!--" cannot come up
+    if (c == '<') {
+      out += "\\u003c";
+    } else {
+      out += c;
+    }
+  }
+  return out;
+}
+
 HtmlPage::HtmlPage(const std::string& title) : title_(title) {
   body_ = "<h1>" + escape_html(title) + "</h1>\n";
 }
@@ -121,11 +134,14 @@ void HtmlPage::plots(const std::vector<std::string>& svgs) {
 }
 
 std::string HtmlPage::str() const {
+  const std::string script = script_.empty() ? "" : str_cat("<script>", script_, "</script>\n");
   return str_cat(
       "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
-      "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">\n"
-      "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<title>",
-      escape_html(title_), "</title>\n<style>", kStyle, "</style>\n</head>\n<body>\n", body_, "</body>\n</html>\n");
+      "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'; "
+      "img-src data:; media-src data: blob:",
+      script_.empty() ? "" : "; script-src 'unsafe-inline'",
+      "\">\n<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<title>", escape_html(title_),
+      "</title>\n<style>", kStyle, style_, "</style>\n</head>\n<body>\n", body_, script, "</body>\n</html>\n");
 }
 
 }  // namespace flexor::report

@@ -15,6 +15,7 @@ namespace {
 
 constexpr double kLeft = 64, kRight = 20, kTop = 44, kBottom = 40;
 constexpr int kYTicks = 5, kXTicks = 7;
+constexpr int kDigits = 9;  // of the axes' ends, for scripts
 
 /// A tick's number with the digits that tell it from its neighbour.
 std::string tick_text(double value, double step) {
@@ -138,8 +139,12 @@ void SvgCanvas::message(const std::string& message_text) {
 }
 
 std::string SvgCanvas::str() const {
+  const auto axis = [](double from, double to, double low, double high) {
+    return str_cat(pixel(from), " ", pixel(to), " ", short_number(low, kDigits), " ", short_number(high, kDigits));
+  };
   return str_cat("<svg class=\"plot\" viewBox=\"0 0 ", width_, " ", height_, "\" role=\"img\" aria-label=\"",
-                 escape_html(title_), "\">\n", body_, "</svg>\n");
+                 escape_html(title_), "\" data-x=\"", axis(left_, right_, x_low_, x_high_), "\" data-y=\"",
+                 axis(bottom_, top_, y_low_, y_high_), "\">\n", body_, "</svg>\n");
 }
 
 }  // namespace flexor::report

@@ -28,6 +28,7 @@ class SvgCanvas {
   void add(std::string_view element) { body_ += element; }
   void text(double x, double y, const std::string& text, std::string_view css_class, std::string_view anchor = "start");
 
+  /// The attributes data-x and data-y hold the mapping of each axis: "PIXEL PIXEL VALUE VALUE".
   std::string str() const;
 
  private:

@@ -104,6 +104,17 @@ void draw(SvgCanvas& canvas, const Series& series, int colour, bool log_y) {
   }
 }
 
+void draw(SvgCanvas& canvas, const Band& band, bool log_y) {
+  if (is_drawn(band.low, log_y) && is_drawn(band.high, log_y)) {
+    constexpr double kThinnest = 1.5;  // a band without width is a line
+    const double top = canvas.y(std::max(band.low, band.high)), bottom = canvas.y(std::min(band.low, band.high));
+    const double height = std::max(kThinnest, bottom - top);
+    canvas.add(str_cat("<rect class=\"band fill", band.colour % kNumColours, band.css_class.empty() ? "" : " ",
+                       band.css_class, "\" x=\"", pixel(canvas.left()), "\" y=\"", pixel((top + bottom - height) / 2),
+                       "\" width=\"", pixel(canvas.right() - canvas.left()), "\" height=\"", pixel(height), "\"/>\n"));
+  }
+}
+
 }  // namespace
 
 std::vector<double> nice_ticks(double low, double high, int count) {
@@ -143,9 +154,18 @@ std::string to_svg(const LinePlot& plot) {
     canvas.message("no values");
     return canvas.str();
   }
+  for (const Band& band : plot.bands) {
+    if (is_drawn(band.low, plot.log_y) && is_drawn(band.high, plot.log_y)) {
+      ys.include(band.low);
+      ys.include(band.high);
+    }
+  }
   ys = plot.log_y ? with_log_margin(ys) : with_margin(ys, plot.from_zero);
   canvas.set_x_range(xs.low, xs.high);
   canvas.set_y_range(ys.low, ys.high, plot.log_y);
+  for (const Band& band : plot.bands) {
+    draw(canvas, band, plot.log_y);
+  }
   canvas.y_axis();
   canvas.x_axis(plot.x_label);
   canvas.legend(names);

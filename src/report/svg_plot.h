@@ -13,11 +13,19 @@ struct Series {
   int colour = -1;           ///< 0..5; by default the place in the list
 };
 
+/// A range of values across the whole plot, behind the curves: mean +- std.
+struct Band {
+  double low = 0, high = 0;    ///< one that is not finite is not drawn
+  int colour = 0;              ///< 0..5
+  std::string css_class = {};  ///< besides "band", for style sheets
+};
+
 struct LinePlot {
   std::string title, x_label, y_label;
   std::vector<Series> series = {};
-  bool log_y = false;      ///< decades; values that are not positive leave a gap
-  bool from_zero = false;  ///< the y axis starts at 0
+  std::vector<Band> bands = {};  ///< the y axis covers them
+  bool log_y = false;            ///< decades; values that are not positive leave a gap
+  bool from_zero = false;        ///< the y axis starts at 0
   int width = 560, height = 240;
 };
 

@@ -64,6 +64,16 @@ TEST(LinePlot, DegenerateDataIsDrawn) {
   }
 }
 
+TEST(LinePlot, BandsLieBehindTheCurvesAndWidenTheAxis) {
+  LinePlot plot{.title = "t", .x_label = "", .y_label = "", .series = {{"a", {0, 1}, {0, 1}}}};
+  plot.bands = {{-10, 10, 1, "std"}, {std::nan(""), 1e9, 0, "q"}};
+  const std::string svg = to_svg(plot);
+  EXPECT_EQ(count_of(svg, "<rect class=\"band"), 1u);
+  EXPECT_LT(svg.find("<rect class=\"band fill1 std\""), svg.find("<polyline"));
+  EXPECT_THAT(svg, HasSubstr("data-y=\"200.0 44.0 -11 11\""));
+  EXPECT_THAT(svg, HasSubstr("data-x=\"64.0 540.0 0 1\""));
+}
+
 TEST(LinePlot, LongCurvesKeepTheirExtremesInAFewPoints) {
   Series series{"a", {}, {}};
   for (int i = 0; i < 100'000; ++i) {
