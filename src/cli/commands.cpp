@@ -5,6 +5,7 @@ namespace {
 
 constexpr const Command* kCommands[] = {
     &kTrain,       &kEval,       &kPredict,     &kReport,      &kDatasetInfo, &kDatasetCache, &kDatasetShow, &kDatasetStats, &kDatasetStatsDiff,
+    &kRecapReturns, &kRecapRelabel,
     &kAlignRecord, &kBenchTrain, &kBenchSample, &kBenchLoader, &kHelp,
 };
 

@@ -19,6 +19,8 @@ extern const Command kDatasetStatsDiff;
 extern const Command kEval;
 extern const Command kHelp;
 extern const Command kPredict;
+extern const Command kRecapRelabel;
+extern const Command kRecapReturns;
 extern const Command kReport;
 extern const Command kTrain;
 

@@ -7,6 +7,7 @@
 #include "cli/help_text.h"
 #include "config/command_line.h"
 #include "config/print.h"
+#include "recap/recap_config.h"
 #include "train/train_config.h"
 
 namespace flexor::cli {
@@ -18,7 +19,7 @@ struct Options {
 };
 
 void fields(config::FieldTable& table, Options& o) {
-  table.rest("topic", o.topic, "a command, or config: the keys of a training configuration");
+  table.rest("topic", o.topic, "a command, or config, config recap: the keys of a configuration");
   table("markdown", o.markdown, "all commands, or all keys, as a Markdown page: what stands in docs/");
 }
 
@@ -27,14 +28,35 @@ constexpr std::string_view kConfigIntroduction =
     "those of\n"
     "the program; a recipe in configs/ and the preset of the policy change some of them.\n\n";
 
+constexpr std::string_view kRecapIntroduction =
+    "Keys of `flexor recap`. A single step takes the keys of its section without the section's name too. Every section "
+    "has "
+    "its\nown `data` with the keys of the shared one, which it wins over.\n\n";
+
+void print_docs(std::ostream& out, std::string_view introduction, const std::vector<config::FieldDoc>& docs,
+                bool markdown) {
+  out << introduction << (markdown ? config::to_markdown(docs) : config::to_text(docs));
+}
+
 void print_config_help(std::ostream& out, bool markdown) {
-  const std::vector<config::FieldDoc> docs = config::describe_config<train::TrainConfig>();
   if (markdown) {
-    out << "# Configuration\n\n<!-- generated: flexor help config --markdown > docs/config.md -->\n\n"
-        << kConfigIntroduction << config::to_markdown(docs);
-  } else {
-    out << kConfigIntroduction << config::to_text(docs);
+    out << "# Configuration\n\n<!-- generated: flexor help config --markdown > docs/config.md -->\n\n";
   }
+  print_docs(out, kConfigIntroduction, config::describe_config<train::TrainConfig>(), markdown);
+}
+
+void print_recap_help(std::ostream& out, bool markdown) {
+  std::vector<config::FieldDoc> docs;
+  for (config::FieldDoc& doc : config::describe_config<recap::RecapConfig>()) {
+    if (doc.key.find(".data.") == std::string::npos) {  // as the shared ones
+      docs.push_back(std::move(doc));
+    }
+  }
+  if (markdown) {
+    out << "# Configuration of RECAP\n\n"
+           "<!-- generated: flexor help config recap --markdown > docs/recap_config.md -->\n\n";
+  }
+  print_docs(out, kRecapIntroduction, docs, markdown);
 }
 
 int run(const Args& args, const Io& io) {
@@ -46,8 +68,10 @@ int run(const Args& args, const Io& io) {
     io.out << (options.markdown ? markdown_page() : overview({}));
   } else if (topic == "config") {
     print_config_help(io.out, options.markdown);
+  } else if (topic == "config recap") {
+    print_recap_help(io.out, options.markdown);
   } else {
-    std::vector<std::string> topics = {"config"};
+    std::vector<std::string> topics = {"config", "config recap"};
     for (const Command* other : commands()) {
       topics.emplace_back(other->path);
     }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <set>
 #include <utility>
 
 #include "base/error.h"
@@ -87,7 +88,8 @@ struct TagSlot {
 };
 
 std::vector<TagSlot> tag_slots(RecapConfig& c) {
-  return {{"returns.data.tag", &c.returns.data.tag, true},
+  return {{"data.tag", &c.data.tag, true},  // what the steps below take from here is one problem, not one for each
+          {"returns.data.tag", &c.returns.data.tag, true},
           {"value.data.tag", &c.value.data.tag, true},
           {"advantages.advantage.returns_tag", &c.advantages.advantage.returns_tag, true},
           {"advantages.advantage.tag", &c.advantages.advantage.tag, false},
@@ -98,11 +100,12 @@ std::vector<TagSlot> tag_slots(RecapConfig& c) {
 void wire_tags(RecapConfig& c, const Origins& origins, std::vector<Finding>& findings) {
   for (const bool is_of_returns : {true, false}) {
     std::string common = c.tag, common_key = "tag";
+    std::set<std::string> refused;
     for (const TagSlot& slot : tag_slots(c)) {
       if (slot.is_of_returns != is_of_returns || slot.tag->empty()) {
         continue;
       }
-      if (!common.empty() && *slot.tag != common) {
+      if (!common.empty() && *slot.tag != common && refused.insert(*slot.tag).second) {
         findings.push_back({slot.key,
                             str_cat("'", slot.key, "' is '", *slot.tag, "' but '", common_key, "' is '", common, "'"),
                             origins.place(slot.key), "the steps of one run share a tag: give it once, as tag"});

@@ -82,14 +82,13 @@ std::vector<Source> read_sources(const RecapConfig& config, const std::string& t
   return sources;
 }
 
-/// The sidecar of the advantages with other labels, and with other scores if they were computed anew.
-void write_source(const Source& source, const std::string& path, const Json& made_by) {
-  const AdvantageRows& rows = source.file.rows;
-  if (!rows.value_current.empty()) {
-    write_advantages(path, rows, source.file.dataset_name.empty() ? source.pool.name : source.file.dataset_name,
-                     made_by);
+/// The sidecar with other labels; if its scores were computed anew, in step 3's columns.
+void write_source(const Source& source, const std::string& path, bool recomputed, const Json& made_by) {
+  const AdvantageFile& file = source.file;
+  if (recomputed) {
+    write_advantages(path, file.rows, file.dataset_name.empty() ? source.pool.name : file.dataset_name, made_by);
   } else {
-    write_labels(source.file.path, path, rows.advantage, made_by);
+    write_labels(file.path, path, file.rows.advantage, made_by);
   }
 }
 
@@ -189,7 +188,8 @@ RelabelResult relabel(const RecapConfig& config, const RelabelOptions& options) 
     LabelReport report = label_report(pools[i], labels.labels[i], labels, source.file.rows.value_current);
     source.file.rows.advantage = labels.labels[i];
     report.sidecar = str_cat(source.root, "/meta/", sidecar_name("advantages", new_tag));
-    write_source(source, report.sidecar, provenance(source, config, options, labels, source_tag, new_tag));
+    write_source(source, report.sidecar, options.lookahead.has_value(),
+                 provenance(source, config, options, labels, source_tag, new_tag));
     const std::string mixture_path = source.root + "/meta/mixture_config.yaml";
     Json mixture = read_mixture_config(mixture_path);
     note_relabel(mixture, names, new_tag, labels.threshold, section.positive_quantile, !options.reference);
