@@ -104,8 +104,8 @@ void print(std::ostream& out, const curate::StatsSource& source, const StatsRepo
   }
   print_stats(out, source, report.stats);
   print_norm_stats(out, report.norm_stats);
-  for (const curate::DimensionNote& note : curate::dimension_notes(report.stats, source.numeric)) {
-    out << "note  " << curate::describe(note) << '\n';
+  for (const std::string& line : curate::describe(curate::dimension_notes(report.stats, source.numeric))) {
+    out << "note  " << line << '\n';
   }
   if (report.num_pictures > 0) {
     out << report.num_pictures << " pictures of " << source.num_episodes() << " episodes counted\n";

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <optional>
 
 #include "base/str_cat.h"
@@ -49,6 +50,26 @@ std::vector<DimensionNote::Normalized> normalized(const Dimension& dim) {
           by_range("MIN_MAX", dim, dim["min"], dim["max"]),
           by_range("QUANTILES", dim, dim["q01"], dim["q99"]),
           by_range("QUANTILE10", dim, dim["q10"], dim["q90"])};
+}
+
+/// "[4] (gripper)"
+std::string place_of(const DimensionNote& note) {
+  return str_cat("[", note.dimension, "]", note.name.empty() ? "" : " (" + note.name + ")");
+}
+
+std::string describe_spread(const DimensionNote& note) {
+  std::string text = note.feature + place_of(note);
+  text += note.kind == Kind::kSparse ? ": sparse, 80 % of the frames or more hold one value"
+                                     : str_cat(": nearly constant, std ", short_number(note.std));
+  std::vector<std::string> modes;
+  for (const DimensionNote::Normalized& mode : note.normalized) {
+    const bool is_large = std::max(std::abs(mode.min), std::abs(mode.max)) > kLarge;
+    if (is_large || note.kind == Kind::kNearlyConstant) {
+      modes.push_back(str_cat(mode.mode, " maps ", short_number(note.min), " .. ", short_number(note.max), " to ",
+                              short_number(mode.min, 3), " .. ", short_number(mode.max, 3)));
+    }
+  }
+  return modes.empty() ? text : str_cat(text, "; ", join_text(modes, ", "));
 }
 
 bool is_normalized(const data::FeatureInfo& feature) {
@@ -104,23 +125,25 @@ Json to_json(const DimensionNote& note) {
                        {"normalized", modes}});
 }
 
-std::string describe(const DimensionNote& note) {
-  std::string text = str_cat(note.feature, "[", note.dimension, "]", note.name.empty() ? "" : " (" + note.name + ")");
-  if (note.kind == Kind::kConstant) {
-    return str_cat(text, ": constant at ", short_number(note.min),
-                   "; MEAN_STD makes it 0, the other modes -1, and they multiply any later deviation by 1e8 or more");
-  }
-  text += note.kind == Kind::kSparse ? ": sparse, 80 % of the frames or more hold one value"
-                                     : str_cat(": nearly constant, std ", short_number(note.std));
-  std::vector<std::string> modes;
-  for (const DimensionNote::Normalized& mode : note.normalized) {
-    const bool is_large = std::max(std::abs(mode.min), std::abs(mode.max)) > kLarge;
-    if (is_large || note.kind == Kind::kNearlyConstant) {
-      modes.push_back(str_cat(mode.mode, " maps ", short_number(note.min), " .. ", short_number(note.max), " to ",
-                              short_number(mode.min, 3), " .. ", short_number(mode.max, 3)));
+std::vector<std::string> describe(const std::vector<DimensionNote>& notes) {
+  std::vector<std::string> lines;
+  std::map<std::string, std::vector<std::string>> constant;
+  for (const DimensionNote& note : notes) {
+    if (note.kind == Kind::kConstant) {
+      constant[note.feature].push_back(str_cat(place_of(note), " = ", short_number(note.min)));
     }
   }
-  return modes.empty() ? text : str_cat(text, "; ", join_text(modes, ", "));
+  for (const auto& [feature, dims] : constant) {
+    lines.push_back(str_cat(feature, ": constant dimensions ", join_text(dims, ", "),
+                            "; MEAN_STD makes them 0, the other modes -1, and all multiply any later deviation by 1e8 "
+                            "or more"));
+  }
+  for (const DimensionNote& note : notes) {
+    if (note.kind != Kind::kConstant) {
+      lines.push_back(describe_spread(note));
+    }
+  }
+  return lines;
 }
 
 }  // namespace flexor::curate

@@ -39,7 +39,8 @@ std::vector<DimensionNote> dimension_notes(const schema::NormStats& stats,
                                            const std::vector<data::FeatureInfo>& features);
 
 Json to_json(const DimensionNote& note);
-/// "action[4] (gripper): constant at 0; ..." with the worst mode's result.
-std::string describe(const DimensionNote& note);
+/// A line for each feature's constant dimensions together, then one for each other dimension, with what the modes make
+/// of it: "action[6] (gripper): sparse, ...; QUANTILE10 maps 0 .. 1 to -1 .. 2e+08".
+std::vector<std::string> describe(const std::vector<DimensionNote>& notes);
 
 }  // namespace flexor::curate

@@ -115,8 +115,8 @@ class ExactScan {
     for (const data::FeatureInfo* feature : features) {
       moments.emplace_back(source_.num_episodes(), feature->size());
     }
-    for (const auto& of_job : parts) {
-      for (const Part& part : of_job) {
+    for (auto& of_job : parts) {
+      for (const Part& part : std::exchange(of_job, {})) {  // gives the memory back
         moments[part.feature].add(part.episode, part.moments);
       }
     }

@@ -13,7 +13,7 @@ struct ExactNumericOptions {
   bool per_episode = false;  ///< also of each episode, without quantiles
   /// Features that together need no more are read once and kept while their quantiles are found; a larger one is read
   /// twice (float32) and only counted.
-  int64_t cache_bytes = int64_t{128} << 20;
+  int64_t cache_bytes = int64_t{96} << 20;
 };
 
 struct ExactNumericStats {
