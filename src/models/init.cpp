@@ -18,6 +18,14 @@ bool is_small_projection(const std::string& name) {
   return !name.starts_with("paligemma_with_expert.") || name.find("multi_modal_projector") != std::string::npos;
 }
 
+/// Keeps the variance of SiLU's output, as He's factor does for ReLU: 1 / sqrt(E[silu(x)^2]), x standard normal.
+constexpr double kAfterSilu = 1.67;
+
+/// What makes pi0's state and action tokens. With PyTorch's narrower draw they would drown in the residual stream.
+bool is_suffix_token(const std::string& name) {
+  return name.starts_with("state_proj") || name.starts_with("action_time_mlp");
+}
+
 Tensor initial(const std::string& name, const Tensor& parameter, double fan_in, at::Generator& generator) {
   const auto has = [&](const char* part) { return name.find(part) != std::string::npos; };
   Tensor value = at::empty(parameter.sizes(), at::kFloat);
@@ -33,6 +41,12 @@ Tensor initial(const std::string& name, const Tensor& parameter, double fan_in, 
   }
   if (has("norm")) {
     return value.zero_();
+  }
+  if (is_suffix_token(name)) {
+    if (name.ends_with("bias")) {
+      return value.zero_();
+    }
+    return value.normal_(0.0, (name.starts_with("action_time_mlp_out") ? kAfterSilu : 1.0) / std::sqrt(fan_in), generator);
   }
   if (is_small_projection(name)) {
     const double bound = 1.0 / std::sqrt(fan_in);
