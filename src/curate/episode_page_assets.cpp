@@ -31,6 +31,7 @@ button { font: inherit; color: var(--fore); background: var(--card); border: 1px
   border: 1px dashed var(--soft); border-radius: 4px; }
 .plots.small { grid-template-columns: repeat(auto-fill, minmax(min(100%, 360px), 1fr)); gap: 10px; }
 .plots.small figure { padding: 4px 6px 0; position: relative; cursor: crosshair; content-visibility: auto; contain-intrinsic-size: auto 190px; }
+.plots.small polyline.line0 { stroke-width: 3.4; opacity: 0.55; } .plots.small polyline.line1 { stroke-width: 1.3; }
 svg .band.q { opacity: 0.10; } svg .band.std { opacity: 0.16; }
 .no-q svg .band.q, .no-std svg .band.std { display: none; }
 svg .cursor { stroke: var(--fore); stroke-width: 1; opacity: 0.55; } svg .dot { stroke: var(--card); stroke-width: 1.5; }

@@ -61,42 +61,72 @@ AvPtr<AVPacket> packet_of(std::span<const uint8_t> bytes) {
   return packet;
 }
 
-std::vector<uint8_t> encode(const Picture& picture, AVCodecID id, AVPixelFormat format, int quality) {
-  quiet_av_log();
+/// An open encoder for pictures of one kind. Opening one costs as much as a small picture.
+struct Encoder {
+  AVCodecID id = AV_CODEC_ID_NONE;
+  AVPixelFormat format = AV_PIX_FMT_NONE;
+  int width = 0, height = 0, quality = 0;
+  AvPtr<AVCodecContext> context;
+  AvPtr<AVFrame> frame;
+  AvPtr<SwsContext> scaler;
+
+  bool fits(const Picture& p, AVCodecID i, AVPixelFormat f, int q) const {
+    return context && id == i && format == f && width == p.width && height == p.height && quality == q;
+  }
+};
+
+/// @throws Error(kRuntime) if there is no such encoder; FFmpeg's error code in `rc` if it cannot be opened
+Encoder open_encoder(const Picture& picture, AVCodecID id, AVPixelFormat format, int quality, int& rc) {
   const AVCodec* codec = avcodec_find_encoder(id);
-  AvPtr<AVCodecContext> context(codec ? avcodec_alloc_context3(codec) : nullptr);
-  if (!context) {
+  Encoder encoder{id, format, picture.width, picture.height, quality, {}, make_frame(), {}};
+  encoder.context.reset(codec ? avcodec_alloc_context3(codec) : nullptr);
+  if (!encoder.context) {
     throw Error(ErrorKind::kRuntime, str_cat("this FFmpeg cannot encode ", avcodec_get_name(id)));
   }
-  context->width = picture.width;
-  context->height = picture.height;
-  context->pix_fmt = format;
-  context->color_range = AVCOL_RANGE_JPEG;
-  context->time_base = AVRational{1, 25};
-  context->thread_count = 1;
+  AVCodecContext& context = *encoder.context;
+  context.width = picture.width;
+  context.height = picture.height;
+  context.pix_fmt = format;
+  context.color_range = AVCOL_RANGE_JPEG;
+  context.time_base = AVRational{1, 25};
+  context.thread_count = 1;
   if (id == AV_CODEC_ID_MJPEG) {
-    context->flags |= AV_CODEC_FLAG_QSCALE;
-    context->global_quality = FF_QP2LAMBDA * quality;
-    context->strict_std_compliance = FF_COMPLIANCE_UNOFFICIAL;
+    context.flags |= AV_CODEC_FLAG_QSCALE;
+    context.global_quality = FF_QP2LAMBDA * quality;
+    context.strict_std_compliance = FF_COMPLIANCE_UNOFFICIAL;
   }
-  AvPtr<AVFrame> frame = make_frame();
-  frame->width = picture.width;
-  frame->height = picture.height;
-  frame->format = format;
-  frame->color_range = AVCOL_RANGE_JPEG;
-  frame->quality = context->global_quality;
-  int rc = avcodec_open2(context.get(), codec, nullptr);
-  rc = rc < 0 ? rc : av_frame_get_buffer(frame.get(), 0);
+  AVFrame& frame = *encoder.frame;
+  frame.width = picture.width;
+  frame.height = picture.height;
+  frame.format = format;
+  frame.color_range = AVCOL_RANGE_JPEG;
+  frame.quality = context.global_quality;
+  frame.pts = 0;
+  rc = avcodec_open2(&context, codec, nullptr);
+  rc = rc < 0 ? rc : av_frame_get_buffer(&frame, 0);
+  return encoder;
+}
+
+std::vector<uint8_t> encode(const Picture& picture, AVCodecID id, AVPixelFormat format, int quality) {
+  quiet_av_log();
+  thread_local Encoder encoder;  // of the picture before, which is mostly of the same kind
+  int rc = 0;
+  if (!encoder.fits(picture, id, format, quality)) {
+    encoder = {};
+    encoder = open_encoder(picture, id, format, quality, rc);
+  }
+  rc = rc < 0 ? rc : av_frame_make_writable(encoder.frame.get());
   if (rc >= 0) {
-    AvPtr<SwsContext> scaler;
-    fill_frame(picture, *frame, scaler);
+    fill_frame(picture, *encoder.frame, encoder.scaler);
+    encoder.frame->pts += 1;
     AvPtr<AVPacket> packet = make_packet();
-    rc = avcodec_send_frame(context.get(), frame.get());
-    rc = rc < 0 ? rc : avcodec_receive_packet(context.get(), packet.get());
+    rc = avcodec_send_frame(encoder.context.get(), encoder.frame.get());
+    rc = rc < 0 ? rc : avcodec_receive_packet(encoder.context.get(), packet.get());
     if (rc >= 0) {
       return {packet->data, packet->data + packet->size};
     }
   }
+  encoder = {};
   throw Error(ErrorKind::kRuntime, str_cat("cannot encode a picture of ", picture.width, "x", picture.height, " as ",
                                            avcodec_get_name(id), ": ", av_error_text(rc)));
 }

@@ -58,6 +58,35 @@ TEST(ImageCodec, JpegComesBackNearly) {
   EXPECT_LT(sum / static_cast<double>(back.rgb.size()), 3.0);
 }
 
+TEST(ImageCodec, BytesDoNotDependOnWhatWasEncodedBefore) {
+  const Picture first = gradient(64, 48), other = gradient(30, 20);
+  Picture second = first;
+  std::reverse(second.rgb.begin(), second.rgb.end());
+  const std::vector<uint8_t> png = encode_png(first), jpeg = encode_jpeg(first, 80);
+  for (const Picture& between : {second, other, first}) {
+    encode_jpeg(between, 80);
+    EXPECT_EQ(encode_jpeg(first, 80), jpeg);
+    encode_png(between);
+    EXPECT_EQ(encode_png(first), png);
+  }
+}
+
+TEST(ImageCodec, FullColourKeepsSharpColours) {
+  Picture picture = gradient(64, 64), full, halved;
+  for (size_t i = 0; i < picture.rgb.size(); i += 6) {  // columns of red between the others
+    picture.rgb[i] = 255;
+    picture.rgb[i + 1] = picture.rgb[i + 2] = 0;
+  }
+  decode_image(encode_jpeg(picture, 95, /*full_colour=*/true), "test", full);
+  decode_image(encode_jpeg(picture, 95), "test", halved);
+  double error_full = 0, error_halved = 0;
+  for (size_t i = 0; i < picture.rgb.size(); ++i) {
+    error_full += std::abs(static_cast<double>(full.rgb[i]) - picture.rgb[i]);
+    error_halved += std::abs(static_cast<double>(halved.rgb[i]) - picture.rgb[i]);
+  }
+  EXPECT_LT(error_full * 4, error_halved);
+}
+
 TEST(ImageCodec, CoarserJpegIsSmaller) {
   const Picture picture = gradient(96, 64);
   EXPECT_LT(encode_jpeg(picture, 20).size(), encode_jpeg(picture, 95).size());
