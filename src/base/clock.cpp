@@ -1,21 +1,22 @@
 #include "base/clock.h"
 
 #include <chrono>
-#include <fstream>
 #include <sys/resource.h>
-#include <unistd.h>
 
 namespace flexor {
 
 double wall_seconds() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+  return std::chrono::duration<double>(
+             std::chrono::steady_clock::now().time_since_epoch())
+      .count();
 }
 
 double process_cpu_seconds() {
   rusage usage{};
   ::getrusage(RUSAGE_SELF, &usage);
-  const auto seconds = [](const timeval& t) {
-    return static_cast<double>(t.tv_sec) + 1e-6 * static_cast<double>(t.tv_usec);
+  const auto seconds = [](const timeval &t) {
+    return static_cast<double>(t.tv_sec) +
+           1e-6 * static_cast<double>(t.tv_usec);
   };
   return seconds(usage.ru_utime) + seconds(usage.ru_stime);
 }
@@ -26,10 +27,4 @@ int64_t peak_rss_bytes() {
   return int64_t{usage.ru_maxrss} * 1024;
 }
 
-int64_t rss_bytes() {
-  int64_t size_pages = 0, resident_pages = 0;
-  std::ifstream("/proc/self/statm") >> size_pages >> resident_pages;
-  return resident_pages * ::sysconf(_SC_PAGESIZE);
-}
-
-}  // namespace flexor
+} // namespace flexor

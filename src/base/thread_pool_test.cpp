@@ -2,13 +2,10 @@
 
 #include <atomic>
 #include <gtest/gtest.h>
-#include <numeric>
 #include <stdexcept>
 #include <string>
 #include <thread>
 #include <vector>
-
-#include "base/bounded_queue.h"
 
 namespace flexor {
 namespace {
@@ -16,8 +13,9 @@ namespace {
 TEST(ThreadPool, RunsEveryIndexOnce) {
   ThreadPool pool(3);
   std::vector<std::atomic<int>> counts(1000);
-  pool.parallel_for(1000, [&](int64_t i) { counts[static_cast<size_t>(i)].fetch_add(1); });
-  for (const auto& count : counts) {
+  pool.parallel_for(
+      1000, [&](int64_t i) { counts[static_cast<size_t>(i)].fetch_add(1); });
+  for (const auto &count : counts) {
     EXPECT_EQ(count.load(), 1);
   }
 }
@@ -33,7 +31,7 @@ TEST(ThreadPool, RethrowsTheFailureOfTheLowestIndexAfterAllAreDone) {
       }
     });
     FAIL();
-  } catch (const std::runtime_error& error) {
+  } catch (const std::runtime_error &error) {
     EXPECT_STREQ(error.what(), "7");
   }
   EXPECT_EQ(done.load(), 50);
@@ -42,7 +40,9 @@ TEST(ThreadPool, RethrowsTheFailureOfTheLowestIndexAfterAllAreDone) {
 TEST(ThreadPool, NestedLoopsDoNotDeadlock) {
   ThreadPool pool(2);
   std::atomic<int> sum = 0;
-  pool.parallel_for(8, [&](int64_t) { pool.parallel_for(8, [&](int64_t) { sum.fetch_add(1); }); });
+  pool.parallel_for(8, [&](int64_t) {
+    pool.parallel_for(8, [&](int64_t) { sum.fetch_add(1); });
+  });
   EXPECT_EQ(sum.load(), 64);
 }
 
@@ -60,24 +60,5 @@ TEST(ThreadPool, FuturesCarryExceptionsAndTheDestructorFinishesTheWork) {
   EXPECT_EQ(done.load(), 20);
 }
 
-TEST(BoundedQueue, HandsItemsOverInOrderAndWakesEverybodyOnClose) {
-  BoundedQueue<int> queue(2);
-  std::thread producer([&] {
-    for (int i = 0; i < 100; ++i) {
-      queue.push(i);
-    }
-    queue.close();
-  });
-  std::vector<int> got;
-  while (const std::optional<int> item = queue.pop()) {
-    got.push_back(*item);
-  }
-  producer.join();
-  std::vector<int> expected(100);
-  std::iota(expected.begin(), expected.end(), 0);
-  EXPECT_EQ(got, expected);
-  EXPECT_FALSE(queue.push(1));
-}
-
-}  // namespace
-}  // namespace flexor
+} // namespace
+} // namespace flexor
