@@ -44,7 +44,7 @@ FENCES = [
     ("nlohmann JSON", r"<nlohmann/", r"base/[^/]*\.cpp"),
     ("spdlog", r"<spdlog/", r"base/[^/]*\.cpp"),
     ("yaml-cpp", r"<yaml-cpp/", r"config/[^/]*\.cpp"),
-    ("CLI11", r"<CLI/", r"(cli|config)/[^/]*\.cpp"),
+    ("CLI11", r"<CLI/", r"config/[^/]*\.cpp"),
     ("SentencePiece", r"<sentencepiece", r"data/[^/]*\.cpp"),
     ("LibTorch in a header beyond its light core", r"<(torch|caffe2|c10/(?!core/|util/)|ATen/(?!core/(Tensor|Generator)\.h))",
      r".*\.cpp|tensor/tensor\.h"),
