@@ -21,12 +21,9 @@ using testing::internal::GetCapturedStderr;
 
 TEST(Log, ALineIsOneEventWithItsPairs) {
   CaptureStderr();
-  log_info("checkpoint loaded",
-           {{"tensors", 812}, {"path", "a b"}, {"ok", true}});
+  log_info("checkpoint loaded", {{"tensors", 812}, {"path", "a b"}, {"ok", true}});
   const std::string text = GetCapturedStderr();
-  EXPECT_THAT(
-      text,
-      HasSubstr("info checkpoint loaded tensors=812 path=\"a b\" ok=true\n"));
+  EXPECT_THAT(text, HasSubstr("info checkpoint loaded tensors=812 path=\"a b\" ok=true\n"));
 }
 
 TEST(Log, LevelsAreKept) {
@@ -53,14 +50,13 @@ TEST(Log, LinesOfManyThreadsStayWhole) {
       }
     });
   }
-  for (std::thread &thread : threads) {
+  for (std::thread& thread : threads) {
     thread.join();
   }
   std::istringstream text(GetCapturedStderr());
   int count = 0;
   for (std::string line; std::getline(text, line); ++count) {
-    EXPECT_THAT(
-        line, testing::MatchesRegex(".* info line thread=[0-3] number=[0-9]+"));
+    EXPECT_THAT(line, testing::MatchesRegex(".* info line thread=[0-3] number=[0-9]+"));
   }
   EXPECT_EQ(count, 200);
 }
@@ -82,7 +78,7 @@ TEST(Interrupt, SignalsOnlySetFlags) {
   try {
     check_interrupt();
     FAIL();
-  } catch (const Error &error) {
+  } catch (const Error& error) {
     EXPECT_EQ(exit_code(error.kind()), 143);
   }
   std::raise(SIGINT);
@@ -98,7 +94,7 @@ TEST(Trace, AddsUpSecondsAndPassesPerName) {
       std::this_thread::sleep_for(std::chrono::milliseconds(5));
     });
   }
-  for (std::thread &thread : threads) {
+  for (std::thread& thread : threads) {
     thread.join();
   }
   const std::vector<TraceTotal> totals = trace_totals();
@@ -116,5 +112,5 @@ TEST(Clock, CpuTimeAndMemoryMove) {
   EXPECT_GT(peak_rss_bytes(), 1 << 20);
 }
 
-} // namespace
-} // namespace flexor
+}  // namespace
+}  // namespace flexor

@@ -13,9 +13,8 @@ namespace {
 TEST(ThreadPool, RunsEveryIndexOnce) {
   ThreadPool pool(3);
   std::vector<std::atomic<int>> counts(1000);
-  pool.parallel_for(
-      1000, [&](int64_t i) { counts[static_cast<size_t>(i)].fetch_add(1); });
-  for (const auto &count : counts) {
+  pool.parallel_for(1000, [&](int64_t i) { counts[static_cast<size_t>(i)].fetch_add(1); });
+  for (const auto& count : counts) {
     EXPECT_EQ(count.load(), 1);
   }
 }
@@ -31,7 +30,7 @@ TEST(ThreadPool, RethrowsTheFailureOfTheLowestIndexAfterAllAreDone) {
       }
     });
     FAIL();
-  } catch (const std::runtime_error &error) {
+  } catch (const std::runtime_error& error) {
     EXPECT_STREQ(error.what(), "7");
   }
   EXPECT_EQ(done.load(), 50);
@@ -40,9 +39,7 @@ TEST(ThreadPool, RethrowsTheFailureOfTheLowestIndexAfterAllAreDone) {
 TEST(ThreadPool, NestedLoopsDoNotDeadlock) {
   ThreadPool pool(2);
   std::atomic<int> sum = 0;
-  pool.parallel_for(8, [&](int64_t) {
-    pool.parallel_for(8, [&](int64_t) { sum.fetch_add(1); });
-  });
+  pool.parallel_for(8, [&](int64_t) { pool.parallel_for(8, [&](int64_t) { sum.fetch_add(1); }); });
   EXPECT_EQ(sum.load(), 64);
 }
 
@@ -60,5 +57,5 @@ TEST(ThreadPool, FuturesCarryExceptionsAndTheDestructorFinishesTheWork) {
   EXPECT_EQ(done.load(), 20);
 }
 
-} // namespace
-} // namespace flexor
+}  // namespace
+}  // namespace flexor
