@@ -87,7 +87,10 @@ CameraEpisode StatsSource::camera_episode(const data::FeatureInfo& camera, size_
   return result;
 }
 
-StatsSource open_stats_source(const std::string& root) {
+StatsSource open_stats_source(std::string root) {
+  while (root.size() > 1 && root.ends_with('/')) {
+    root.pop_back();
+  }
   StatsSource source;
   source.info = data::read_dataset_info(root, source.findings);
   source.records = data::read_episode_records(source.info, source.findings);

@@ -28,6 +28,6 @@ struct StatsSource {
 };
 
 /// @throws Error(kFile), Error(kData) for a dataset that training refuses, as far as metadata and row counts show it
-StatsSource open_stats_source(const std::string& root);
+StatsSource open_stats_source(std::string root);
 
 }  // namespace flexor::curate
