@@ -1,7 +1,10 @@
 #include "base/error.h"
 
+#include <filesystem>
 #include <string_view>
 #include <utility>
+
+#include "base/file_errors.h"
 
 namespace flexor {
 
@@ -39,6 +42,9 @@ std::string format_error(const Error& error) {
 Error to_error(const std::exception& exception) {
   if (const auto* error = dynamic_cast<const Error*>(&exception)) {
     return *error;
+  }
+  if (const auto* error = dynamic_cast<const std::filesystem::filesystem_error*>(&exception)) {
+    return file_error("the path cannot be used", error->path1().string(), error->code().value());
   }
   const std::string_view text = exception.what();
   return Error(ErrorKind::kRuntime, std::string(text.substr(0, text.find('\n'))));

@@ -3,12 +3,11 @@
 #include <cerrno>
 #include <cstring>
 
-#include "base/error.h"
 #include "base/str_cat.h"
 
 namespace flexor {
 
-void throw_file_error(std::string_view what, const std::string& path, int code) {
+Error file_error(std::string_view what, const std::string& path, int code) {
   std::string_view hint;
   switch (code) {
     case ENOSPC:
@@ -28,6 +27,19 @@ void throw_file_error(std::string_view what, const std::string& path, int code) 
     case ENAMETOOLONG:
       hint = "choose a shorter path";
       break;
+    case ENOTDIR:
+      hint = "a part of the path is a file; choose another folder";
+      break;
+    case EEXIST:
+      hint = "something else has this name, perhaps a link that leads nowhere; remove it or choose another path";
+      break;
+    case ENOENT:
+      hint = "check the path; a relative one starts at the current folder";
+      break;
+    case EMFILE:
+    case ENFILE:
+      hint = "raise the limit of open files (ulimit -n)";
+      break;
     default:
       break;
   }
@@ -36,7 +48,11 @@ void throw_file_error(std::string_view what, const std::string& path, int code) 
   if (code == EIO) {
     reason = "input/output error";
   }
-  throw Error(ErrorKind::kFile, str_cat(what, ": ", reason), path, std::string(hint));
+  return Error(ErrorKind::kFile, str_cat(what, ": ", reason), path, std::string(hint));
+}
+
+void throw_file_error(std::string_view what, const std::string& path, int code) {
+  throw file_error(what, path, code);
 }
 
 }  // namespace flexor

@@ -223,5 +223,27 @@ TEST_F(FileTest, MapsFilesAlsoForPrivateWriting) {
   EXPECT_EQ(error_of([&] { MappedFile::open(path("none")); }).kind(), ErrorKind::kFile);
 }
 
+TEST_F(FileTest, PathsThatCannotBeUsedHaveAPlaceAndAHint) {
+  write("file", "");
+  fs::create_symlink("nowhere", path("dangling"));
+  fs::create_symlink("loop", path("loop"));
+  for (const std::string& folder : {path("file/inside"), path("file"), path("dangling"), path("loop/inside"),
+                                    path(std::string(300, 'x')), std::string("/proc/x")}) {
+    const Error error = error_of([&] { check_writable_folder(folder); });
+    EXPECT_EQ(error.kind(), ErrorKind::kFile) << folder;
+    EXPECT_EQ(error.where(), folder);
+    EXPECT_FALSE(error.hint().empty()) << error.what();
+  }
+  try {
+    (void)fs::exists(path("loop/inside"));
+    ADD_FAILURE() << "a link to itself exists";
+  } catch (const std::exception& exception) {  // as the standard library reports it
+    const Error error = to_error(exception);
+    EXPECT_EQ(error.kind(), ErrorKind::kFile);
+    EXPECT_EQ(error.where(), path("loop/inside"));
+    EXPECT_THAT(error.hint(), HasSubstr("points back to itself"));
+  }
+}
+
 }  // namespace
 }  // namespace flexor

@@ -26,7 +26,8 @@ std::string excerpt(const Json& value) {
 }
 
 [[noreturn]] void wrong_type(std::string_view wanted, const Json& value) {
-  throw Error(ErrorKind::kData, str_cat("expected ", wanted, ", found ", value.type_name(), " ", excerpt(value)));
+  const std::string found = value.is_null() ? "null" : str_cat(value.type_name(), " ", excerpt(value));
+  throw Error(ErrorKind::kData, str_cat("expected ", wanted, ", found ", found));
 }
 
 void append_numbers(const Json& value, std::vector<double>& out) {

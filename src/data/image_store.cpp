@@ -1,12 +1,11 @@
 #include "data/image_store.h"
 
 #include <algorithm>
-#include <fstream>
-#include <unistd.h>
 #include <utility>
 
 #include "base/error.h"
 #include "base/file.h"
+#include "base/memory.h"
 #include "base/str_cat.h"
 #include "table/parquet_reader.h"
 
@@ -14,13 +13,7 @@ namespace flexor::data {
 
 size_t default_image_cache_bytes() {
   constexpr size_t kMin = size_t{256} << 20;
-  const long pages = ::sysconf(_SC_PHYS_PAGES), page = ::sysconf(_SC_PAGE_SIZE);
-  size_t memory = pages > 0 && page > 0 ? static_cast<size_t>(pages) * static_cast<size_t>(page) : 0;
-  std::ifstream group("/sys/fs/cgroup/memory.max");  // "max" without a limit
-  if (size_t limit = 0; group >> limit) {
-    memory = std::min(memory, limit);
-  }
-  return std::max(kMin, memory / 8);
+  return std::max(kMin, static_cast<size_t>(memory_limit_bytes()) / 8);
 }
 
 ImageStore::ImageStore(std::string root, size_t cache_bytes) : root_(std::move(root)), cache_bytes_(cache_bytes) {}
