@@ -12,8 +12,8 @@
 #include "base/str_cat.h"
 #include "base/thread_pool.h"
 #include "data/dataset_tasks.h"
-#include "data/jsonl.h"
 #include "recap/episode_outcomes.h"
+#include "recap/index_files.h"
 #include "recap/returns.h"
 #include "table/parquet_reader.h"
 
@@ -23,55 +23,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::string_view kDefaultPrompt = "perform the task";
-
-std::vector<std::string> data_files(const std::string& root) {
-  if (!fs::is_directory(root)) {
-    throw Error(ErrorKind::kFile, "no such folder", root, "data.train_data_paths names the folders of the datasets");
-  }
-  const fs::path folder = fs::path(root) / "data";
-  if (!fs::is_directory(folder)) {
-    throw Error(ErrorKind::kFile, "the dataset has no folder data/", root, "a LeRobot dataset has meta/ and data/");
-  }
-  std::vector<std::string> files;
-  for (const auto& entry : fs::recursive_directory_iterator(folder)) {
-    if (entry.is_regular_file() && entry.path().extension() == ".parquet") {
-      files.push_back(entry.path().string());
-    }
-  }
-  if (files.empty()) {
-    throw Error(ErrorKind::kFile, "no Parquet file below data/", root, "copy the dataset again");
-  }
-  std::sort(files.begin(), files.end());
-  return files;
-}
-
-/// A line without task_index takes its number, as the reference does.
-data::TaskTable read_task_lines(const std::string& path) {
-  data::TaskTable tasks;
-  for (const data::JsonLine& line : data::read_jsonl(path)) {
-    const Json* number = line.json.find("task_index");
-    const Json* text = line.json.find("task");
-    if (text == nullptr || !text->is_string() || (number != nullptr && !number->is_int())) {
-      throw Error(ErrorKind::kData, "expected {\"task_index\": number, \"task\": text}", str_cat(path, ":", line.line));
-    }
-    tasks[number == nullptr ? static_cast<int64_t>(tasks.size()) : number->as_int()] = text->as_string();
-  }
-  return tasks;
-}
-
-data::TaskTable read_task_texts(const std::string& root) {
-  if (fs::exists(root + "/meta/tasks.jsonl")) {
-    return read_task_lines(root + "/meta/tasks.jsonl");
-  }
-  if (fs::exists(root + "/meta/tasks.parquet")) {
-    data::DatasetInfo info;
-    info.root = root;
-    info.major = 3;
-    std::vector<data::Finding> findings;
-    return data::read_tasks(info, findings);
-  }
-  return {};
-}
 
 /// Integers of a column, whatever type they were stored in.
 std::vector<int64_t> integers(table::NumericColumn column, const std::string& name, const std::string& path) {
@@ -137,29 +88,10 @@ class FileScanner {
     if (reader.num_rows() == 0) {
       return {};
     }
-    std::vector<std::string> names = {"episode_index"};
-    for (const char* name : {"frame_index", "is_success", "task_index"}) {
-      const bool wanted = std::string_view(name) != "is_success" || column_outcome_;
-      if (wanted && reader.find(name) != nullptr) {
-        names.emplace_back(name);
-      }
-    }
-    if (column_outcome_ && reader.find("is_success") == nullptr) {
-      throw Error(ErrorKind::kData, "no column is_success, which other files of the dataset have", path,
-                  "its episodes have no outcome: success_from: episodes, or success_episodes, can give them");
-    }
-    auto columns = reader.read_numerics(names);
-    const auto column = [&](std::string_view name) -> table::NumericColumn* {
-      const auto found = std::find(names.begin(), names.end(), name);
-      return found == names.end() ? nullptr : &columns[static_cast<size_t>(found - names.begin())];
-    };
-    const auto read = [&](const char* name) {
-      table::NumericColumn* found = column(name);
-      return found == nullptr ? std::vector<int64_t>() : integers(std::move(*found), name, path);
-    };
-    const table::NumericColumn* outcome = column("is_success");
-    const std::vector<int64_t> episode_index = read("episode_index"), frame_index = read("frame_index"),
-                               task_index = read("task_index");
+    IndexColumns columns = read_columns(reader);
+    const std::vector<int64_t> episode_index = columns.take("episode_index"), frame_index = columns.take("frame_index"),
+                               task_index = columns.take("task_index");
+    const table::NumericColumn* outcome = columns.find("is_success");
     const std::vector<std::string> texts = task_texts(reader);
     std::vector<ScannedEpisode> episodes;
     for (const RowRun& run : row_runs(episode_index)) {
@@ -181,6 +113,38 @@ class FileScanner {
   }
 
  private:
+  /// The index columns that a file has, read in one pass.
+  struct IndexColumns {
+    std::string path;
+    std::vector<std::string> names;
+    std::vector<table::NumericColumn> columns;
+
+    table::NumericColumn* find(std::string_view name) {
+      const auto found = std::find(names.begin(), names.end(), name);
+      return found == names.end() ? nullptr : &columns[static_cast<size_t>(found - names.begin())];
+    }
+    std::vector<int64_t> take(const std::string& name) {
+      table::NumericColumn* found = find(name);
+      return found == nullptr ? std::vector<int64_t>() : integers(std::move(*found), name, path);
+    }
+  };
+
+  IndexColumns read_columns(const table::ParquetReader& reader) const {
+    if (column_outcome_ && reader.find("is_success") == nullptr) {
+      throw Error(ErrorKind::kData, "no column is_success, which other files of the dataset have", reader.path(),
+                  "its episodes have no outcome: success_from: episodes, or success_episodes, can give them");
+    }
+    IndexColumns result{.path = reader.path(), .names = {"episode_index"}, .columns = {}};
+    for (const char* name : {"frame_index", "is_success", "task_index"}) {
+      const bool wanted = std::string_view(name) != "is_success" || column_outcome_;
+      if (wanted && reader.find(name) != nullptr) {
+        result.names.emplace_back(name);
+      }
+    }
+    result.columns = reader.read_numerics(result.names);
+    return result;
+  }
+
   static std::vector<std::string> task_texts(const table::ParquetReader& reader) {
     const table::ColumnInfo* info = reader.find("task");
     if (info == nullptr || info->depth != 0) {
