@@ -50,7 +50,7 @@ void fields(config::FieldTable& table, Options& o) {
   table("delta-mask", o.delta_mask,
         "of the norm_stats: 6,-1 makes the first six action dims relative to the state, "
         "not the next");
-  table("threads", o.threads, "threads; 0: one for each core").range(0, 4096);
+  table("threads", o.threads, "threads; 0: one for each core, 16 at most").range(0, 4096);
   table("json", o.json, "print one JSON object instead of text");
 }
 
@@ -150,8 +150,9 @@ int run(const Args& args, const Io& io) {
     log_warn(finding.message, {{"where", finding.where()}});
   }
   StatsReport report;
-  const auto cores = static_cast<int>(std::thread::hardware_concurrency());
-  ThreadPool pool(options.threads > 0 ? static_cast<int>(options.threads) : std::max(cores, 1));
+  constexpr int kMaxThreads = 16;  // by default: each holds counters and a decoder
+  const int cores = std::clamp(static_cast<int>(std::thread::hardware_concurrency()), 1, kMaxThreads);
+  ThreadPool pool(options.threads > 0 ? static_cast<int>(options.threads) : cores);
   // On the pool, so that it works with that many threads and not one more.
   pool.submit([&] {
         if (options.method != kOpenpi) {
