@@ -66,6 +66,9 @@ def main():
     table = layouts()
     pq.write_table(table, folder / "layouts.parquet")
     pq.write_table(table.select(["scalar_f32", "fixed_f32", "string"]), folder / "row_groups.parquet", row_group_size=3)
+    pairs = [[2 * row, 2 * row + 1] for row in range(5)]
+    pairs[4][1] = 2**63
+    pq.write_table(pa.table({"pairs": pa.array(pairs, pa.list_(pa.uint64()))}), folder / "too_large.parquet", row_group_size=3)
 
 
 if __name__ == "__main__":

@@ -89,8 +89,9 @@ TEST(MakePolicy, ContradictingSizesAreAllNamed) {
     FAIL() << "nothing was thrown";
   } catch (const Error& error) {
     EXPECT_EQ(error.kind(), ErrorKind::kConfig);
-    EXPECT_THAT(error.what(), ::testing::AllOf(HasSubstr("paligemma.depth 2 and action_expert.depth 3 differ"),
-                                               HasSubstr("is no multiple of num_kv_heads 3"), HasSubstr("[28, 30]")));
+    EXPECT_THAT(error.what(),
+                ::testing::AllOf(HasSubstr("architecture.action_expert.depth': expected the language model's depth 2"),
+                                 HasSubstr("expected a multiple of num_kv_heads 3"), HasSubstr("28 x 30")));
   }
 }
 

@@ -1,10 +1,10 @@
 #include "models/flow_net.h"
 
 #include <string>
-#include <tuple>
+#include <vector>
 
 #include "base/error.h"
-#include "base/str_cat.h"
+#include "config/finding.h"
 #include "tensor/tensor.h"
 
 namespace flexor::models {
@@ -35,60 +35,6 @@ struct ExpertModelParams {
     v.scope("norm", e.norm);
   }
 };
-
-/// Collects what is wrong, so that all of it is told at once.
-struct Problems {
-  std::string text;
-  void add(bool wrong, const std::string& what) {
-    if (wrong) {
-      text += (text.empty() ? "" : "; ") + what;
-    }
-  }
-};
-
-void check_gemma(const GemmaSize& size, const std::string& name, Problems& problems) {
-  problems.add(size.width <= 0 || size.depth <= 0 || size.mlp_dim <= 0 || size.num_heads <= 0 ||
-                   size.num_kv_heads <= 0 || size.head_dim <= 0,
-               name + " has a size that is not positive");
-  problems.add(size.num_kv_heads > 0 && size.num_heads % size.num_kv_heads != 0,
-               str_cat(name, ".num_heads ", size.num_heads, " is no multiple of num_kv_heads ", size.num_kv_heads));
-  problems.add(size.head_dim % 2 != 0, str_cat(name, ".head_dim ", size.head_dim, " is odd"));
-}
-
-void check_sizes(const PolicyConfig& config, const Architecture& sizes) {
-  Problems problems;
-  const auto& [vlm, expert] = std::tie(sizes.paligemma, sizes.action_expert);
-  check_gemma(vlm, "paligemma", problems);
-  check_gemma(expert, "action_expert", problems);
-  const auto must_agree = [&](int64_t a, int64_t b, const char* what) {
-    problems.add(a != b, str_cat("paligemma.", what, " ", a, " and action_expert.", what, " ", b, " differ"));
-  };
-  must_agree(vlm.depth, expert.depth, "depth");
-  must_agree(vlm.num_heads, expert.num_heads, "num_heads");
-  must_agree(vlm.num_kv_heads, expert.num_kv_heads, "num_kv_heads");
-  must_agree(vlm.head_dim, expert.head_dim, "head_dim");
-  problems.add(expert.width % 2 != 0 || expert.width < 4,
-               str_cat("action_expert.width ", expert.width, " is odd or below 4"));
-  const auto& vision = sizes.vision;
-  problems.add(vision.width <= 0 || vision.depth <= 0 || vision.num_heads <= 0 || vision.mlp_dim <= 0 ||
-                   vision.patch_size <= 0 || sizes.vocab_size <= 0,
-               "vision or vocab_size is not positive");
-  problems.add(vision.num_heads > 0 && vision.width % vision.num_heads != 0,
-               str_cat("vision.width ", vision.width, " is no multiple of num_heads ", vision.num_heads));
-  const auto& [height, width] = config.image_resolution;
-  problems.add(height != width || vision.patch_size <= 0 || height % vision.patch_size != 0 || height <= 0,
-               str_cat("image_resolution [", height, ", ", width, "] is not a square of whole patches of ",
-                       vision.patch_size, " pixels"));
-  problems.add(config.chunk_size <= 0 || config.max_action_dim <= 0 || config.max_state_dim <= 0,
-               "chunk_size, max_action_dim or max_state_dim is not positive");
-  problems.add(config.action_dim() > config.max_action_dim,
-               str_cat("action has ", config.action_dim(), " values, max_action_dim is ", config.max_action_dim));
-  problems.add(!config.is_pi05() && config.state_dim() > config.max_state_dim,
-               str_cat("state has ", config.state_dim(), " values, max_state_dim is ", config.max_state_dim));
-  if (!problems.text.empty()) {
-    throw Error(ErrorKind::kConfig, problems.text, "policy", "see architecture, paligemma_variant and the *_dim keys");
-  }
-}
 
 at::ScalarType body_dtype_of(const PolicyConfig& config) {
   if (config.dtype == "bfloat16") {
@@ -157,8 +103,10 @@ void FlowNet::params(nn::ParamVisitor& v) {
 }
 
 FlowNet make_flow_net(const PolicyConfig& config) {
+  if (const std::vector<config::Finding> findings = schema::check(config, "policy."); !findings.empty()) {
+    throw config::to_error(findings);
+  }
   const Architecture sizes = config.sizes();
-  check_sizes(config, sizes);
   const at::ScalarType dtype = body_dtype_of(config);
   const int64_t D = sizes.paligemma.width, W = sizes.action_expert.width;
   const int64_t grid = config.image_resolution[0] / sizes.vision.patch_size;

@@ -9,6 +9,7 @@
 #include <torch/csrc/autograd/variable.h>
 #include <utility>
 
+#include "base/error.h"
 #include "tensor/tensor.h"
 
 namespace flexor::nn {
@@ -38,6 +39,14 @@ Tensors unpack(std::vector<SavedVariable>& saved) {
     tensors.push_back(variable.unpack());
   }
   return tensors;
+}
+
+/// What a backward pass read is released after it: a second one has nothing to work on.
+void check_not_released(bool released, const char* function) {
+  if (released) {
+    throw Error(ErrorKind::kRuntime, "a second backward pass through a graph that the first one released", function,
+                "compute the loss again, or keep the graph in the first backward pass");
+  }
 }
 
 /// Autocast of one device: read, and set for the time of a scope.
@@ -92,6 +101,7 @@ struct CheckpointNode : Node {
   std::vector<bool> needs;
 
   variable_list apply(variable_list&& grads) override {
+    check_not_released(block == nullptr, "nn::checkpoint");
     Tensors in;
     in.reserve(inputs.size());
     for (size_t i = 0; i < inputs.size(); ++i) {
@@ -132,14 +142,19 @@ struct CustomNode : Node {
   std::function<Tensors(const Tensor&, const Tensors&, const std::vector<bool>&)> backward;
   std::vector<SavedVariable> saved;
   std::vector<bool> needs;
+  bool released = false;
 
   variable_list apply(variable_list&& grads) override {
+    check_not_released(released, "nn::custom_gradient");
     if (!grads[0].defined()) {
       return variable_list(needs.size());
     }
     return backward(grads[0], unpack(saved), needs);
   }
-  void release_variables() override { saved.clear(); }
+  void release_variables() override {
+    saved.clear();
+    released = true;
+  }
   std::string name() const override { return "FlexorCustom"; }
 };
 

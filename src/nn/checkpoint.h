@@ -10,14 +10,16 @@ using Tensors = std::vector<at::Tensor>;
 /// Activation checkpointing: runs `block` without a graph, and once more with one when its gradient is due, under the
 /// same random numbers and autocast state. Weights are captured by the block and get their gradients as usual. Without
 /// grad mode the block is simply run. The block must contain something trainable. Undefined tensors are allowed among
-/// inputs and outputs.
+/// inputs and outputs. A second backward pass without retain_graph throws Error(kRuntime).
 Tensors checkpoint(const std::function<Tensors(const Tensors&)>& block, const Tensors& inputs);
 
 /// A differentiable function of `inputs` with a hand-written gradient.
 /// @param saved     tensors that forward and backward read; never differentiated
 /// @param forward   (inputs, saved) -> output; runs without a graph
-/// @param backward  (gradient of the output, saved, needs) -> gradients of the inputs; where needs[i] is false, gradient i
+/// @param backward  (gradient of the output, saved, needs) -> gradients of the inputs; where needs[i] is false,
+/// gradient i
 ///                  is not wanted and may be left undefined
+/// A second backward pass without retain_graph throws Error(kRuntime).
 at::Tensor custom_gradient(
     const Tensors& inputs, const Tensors& saved,
     const std::function<at::Tensor(const Tensors& inputs, const Tensors& saved)>& forward,

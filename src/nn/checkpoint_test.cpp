@@ -1,16 +1,21 @@
 #include "nn/checkpoint.h"
 
 #include <ATen/ops/dropout.h>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "nn/autocast.h"
 #include "nn/rope.h"
 #include "tensor/rng.h"
 #include "tensor/tensor.h"
+#include "testing/error_text.h"
 #include "testing/golden.h"
 
 namespace flexor::nn {
 namespace {
+
+using flexor::testing::error_text;
+using ::testing::HasSubstr;
 
 Tensor random(at::IntArrayRef shape, uint64_t seed) {
   return at::randn(shape, make_generator(seed), at::kFloat);
@@ -63,6 +68,21 @@ TEST(Checkpoint, AFirstBlockWithoutTrainedInputsStillTrainsItsWeights) {
   const Tensor x = random({4, 16}, 1), w = random({16, 16}, 2).requires_grad_();
   checkpoint([w](const Tensors& in) { return Tensors{at::linear(in[0], w)}; }, {x})[0].sum().backward();
   EXPECT_TENSOR_NEAR(w.grad(), x.sum(0).expand({16, 16}), 1e-5, 1e-5);
+}
+
+TEST(Checkpoint, ASecondBackwardPassIsRefusedUnlessTheGraphIsKept) {
+  const Tensor x = random({4, 16}, 1), w = random({16, 16}, 2).requires_grad_();
+  const Tensor checkpointed =
+      checkpoint([w](const Tensors& in) { return Tensors{at::linear(in[0], w)}; }, {x})[0].sum();
+  const Tensor custom = with_zero_gradient(at::linear(x, w), w).sum();
+  for (const Tensor& loss : {checkpointed, custom}) {
+    w.mutable_grad() = Tensor();
+    loss.backward({}, /*retain_graph=*/true);
+    const Tensor once = w.grad().clone();
+    loss.backward();
+    EXPECT_TENSOR_NEAR(w.grad(), once * 2.0, 1e-6, 1e-6);
+    EXPECT_THAT(error_text([&] { loss.backward(); }), HasSubstr("second backward pass"));
+  }
 }
 
 TEST(CustomGradient, RotationMatchesFiniteDifferences) {

@@ -90,30 +90,54 @@ struct Checker {
   }
 };
 
-void check_sizes(const PolicyConfig& config, Checker& checker) {
-  const Architecture sizes = config.sizes();
-  const GemmaSize& vlm = sizes.paligemma;
-  const GemmaSize& expert = sizes.action_expert;
-  const std::string key = config.architecture ? "architecture.action_expert." : "action_expert_variant";
+void check_gemma(const GemmaSize& size, const std::string& name, Checker& checker) {
+  const std::string key = "architecture." + name;
+  checker.require(size.width > 0 && size.depth > 0 && size.mlp_dim > 0 && size.num_heads > 0 && size.num_kv_heads > 0 &&
+                      size.head_dim > 0,
+                  key, "expected positive sizes");
+  checker.require(size.num_kv_heads <= 0 || size.num_heads % size.num_kv_heads == 0, key + ".num_heads",
+                  str_cat("expected a multiple of num_kv_heads ", size.num_kv_heads, ", found ", size.num_heads));
+  checker.require(size.head_dim % 2 == 0, key + ".head_dim", str_cat("expected an even number, found ", size.head_dim));
+}
+
+/// The two stacks attend jointly, layer by layer.
+void check_agreement(const GemmaSize& vlm, const GemmaSize& expert, const std::string& key, bool names_sizes,
+                     Checker& checker) {
   const auto same = [&](const std::string& name, int64_t a, int64_t b) {
-    checker.require(a == b, config.architecture ? key + name : key,
+    checker.require(a == b, names_sizes ? key + "." + name : key,
                     str_cat("expected the language model's ", name, " ", a, ", found ", b));
   };
-  same("depth", vlm.depth, expert.depth);  // the two stacks attend jointly, layer by layer
+  same("depth", vlm.depth, expert.depth);
   same("num_heads", vlm.num_heads, expert.num_heads);
   same("num_kv_heads", vlm.num_kv_heads, expert.num_kv_heads);
   same("head_dim", vlm.head_dim, expert.head_dim);
-  checker.require(vlm.num_heads % vlm.num_kv_heads == 0, "architecture.paligemma.num_heads",
-                  str_cat("expected a multiple of num_kv_heads ", vlm.num_kv_heads, ", found ", vlm.num_heads));
-  checker.require(vlm.head_dim % 2 == 0, "architecture.paligemma.head_dim",
-                  str_cat("expected an even number, found ", vlm.head_dim));
-  const VisionSize& vision = sizes.vision;
-  checker.require(vision.width % vision.num_heads == 0, "architecture.vision.width",
-                  str_cat("expected a multiple of num_heads ", vision.num_heads, ", found ", vision.width));
-  const auto [height, width] = config.image_resolution;
+}
+
+void check_vision(const VisionSize& vision, const std::array<int64_t, 2>& resolution, Checker& checker) {
   checker.require(
-      height == width && height % vision.patch_size == 0, "image_resolution",
+      vision.width > 0 && vision.depth > 0 && vision.num_heads > 0 && vision.mlp_dim > 0 && vision.patch_size > 0,
+      "architecture.vision", "expected positive sizes");
+  checker.require(vision.num_heads <= 0 || vision.width % vision.num_heads == 0, "architecture.vision.width",
+                  str_cat("expected a multiple of num_heads ", vision.num_heads, ", found ", vision.width));
+  const auto [height, width] = resolution;
+  checker.require(
+      height > 0 && height == width && (vision.patch_size <= 0 || height % vision.patch_size == 0), "image_resolution",
       str_cat("expected a square whose side is a multiple of ", vision.patch_size, ", found ", height, " x ", width));
+}
+
+void check_sizes(const PolicyConfig& config, Checker& checker) {
+  const Architecture sizes = config.sizes();
+  check_gemma(sizes.paligemma, "paligemma", checker);
+  check_gemma(sizes.action_expert, "action_expert", checker);
+  check_agreement(sizes.paligemma, sizes.action_expert,
+                  config.architecture ? "architecture.action_expert" : "action_expert_variant",
+                  config.architecture.has_value(), checker);
+  checker.require(sizes.action_expert.width >= 4 && sizes.action_expert.width % 2 == 0,
+                  "architecture.action_expert.width",
+                  str_cat("expected an even number from 4 on, found ", sizes.action_expert.width));
+  check_vision(sizes.vision, config.image_resolution, checker);
+  checker.require(sizes.vocab_size > 0, "architecture.vocab_size",
+                  str_cat("expected a positive number, found ", sizes.vocab_size));
 }
 
 void check_features(const PolicyConfig& config, Checker& checker) {
@@ -123,8 +147,10 @@ void check_features(const PolicyConfig& config, Checker& checker) {
                       "expected the shape [3, height, width] of a colour picture");
     }
   }
-  checker.require(
-      config.state_dim() <= config.max_state_dim, "max_state_dim",
+  checker.require(config.chunk_size > 0, "chunk_size",
+                  str_cat("expected a positive number, found ", config.chunk_size));
+  checker.require(  // pi0.5 reads the state from the prompt, where it may be as long as it is
+      config.is_pi05() || config.state_dim() <= config.max_state_dim, "max_state_dim",
       str_cat("expected at least the state's ", config.state_dim(), " values, found ", config.max_state_dim));
   checker.require(
       config.action_dim() <= config.max_action_dim, "max_action_dim",

@@ -64,11 +64,14 @@ void append_half(const arrow::Array& array, std::vector<float>& out) {
   }
 }
 
-void append_uint64(const arrow::Array& array, std::vector<int64_t>& out, const ColumnPlace& place) {
+/// @param row_of  row of the table that an element of `array` belongs to
+template <typename RowOf>
+void append_uint64(const arrow::Array& array, std::vector<int64_t>& out, const ColumnPlace& place,
+                   const RowOf& row_of) {
   const auto& typed = static_cast<const arrow::UInt64Array&>(array);
   for (int64_t i = 0; i < array.length(); ++i) {
     if (typed.Value(i) > static_cast<uint64_t>(std::numeric_limits<int64_t>::max())) {
-      bad_value(place, i, str_cat("integer ", typed.Value(i), " is beyond 64 signed bits"));
+      bad_value(place, row_of(i), str_cat("integer ", typed.Value(i), " is beyond 64 signed bits"));
     }
     out.push_back(static_cast<int64_t>(typed.Value(i)));
   }
@@ -93,7 +96,8 @@ NumericValues empty_values(const arrow::DataType& type, const ColumnPlace& place
   }
 }
 
-void append_leaf(const arrow::Array& array, NumericValues& out, const ColumnPlace& place) {
+template <typename RowOf>
+void append_leaf(const arrow::Array& array, NumericValues& out, const ColumnPlace& place, const RowOf& row_of) {
   switch (array.type_id()) {
     case arrow::Type::BOOL:
       return append_values<arrow::BooleanArray>(array, std::get<std::vector<uint8_t>>(out));
@@ -118,7 +122,7 @@ void append_leaf(const arrow::Array& array, NumericValues& out, const ColumnPlac
     case arrow::Type::UINT32:
       return append_values<arrow::UInt32Array>(array, std::get<std::vector<int64_t>>(out));
     case arrow::Type::UINT64:
-      return append_uint64(array, std::get<std::vector<int64_t>>(out), place);
+      return append_uint64(array, std::get<std::vector<int64_t>>(out), place, row_of);
     default:
       wrong_type(place, *array.type(), "numbers");
   }
@@ -139,14 +143,15 @@ NumericColumn to_numeric(const arrow::ChunkedArray& column, const ColumnPlace& p
       width *= flat.width;
       array = without_extension(flat.values);
     }
+    const auto row_of = [&](int64_t element) { return row_base + element / std::max<int64_t>(width, 1); };
     if (array->null_count() != 0) {
-      bad_value(place, row_base + first_null(*array) / std::max<int64_t>(width, 1), "null where a number is expected");
+      bad_value(place, row_of(first_null(*array)), "null where a number is expected");
     }
     if (row_base > 0 && width != result.width) {
       bad_value(place, row_base, str_cat(width, " values, the rows before have ", result.width));
     }
     result.width = width;
-    append_leaf(*array, result.values, place);
+    append_leaf(*array, result.values, place, row_of);
   });
   return result;
 }

@@ -51,6 +51,13 @@ TEST(ParquetReader, ReadsScalarsOfEveryType) {
   EXPECT_THAT(values<int64_t>(reader.read_numeric("uint64")), ElementsAre(0, 1, 2, INT64_MAX));
 }
 
+TEST(ParquetReader, AnIntegerBeyond64SignedBitsIsNamedWithItsRow) {
+  const auto reader = ParquetReader::open(FLEXOR_TESTS_DIR "/data/table/too_large.parquet");
+  const Error error = error_of([&] { reader.read_numeric("pairs"); });
+  EXPECT_THAT(error.what(), HasSubstr("9223372036854775808 is beyond 64 signed bits"));
+  EXPECT_THAT(format_error(error), HasSubstr("row 4"));
+}
+
 TEST(ParquetReader, ListsOfEveryKindGiveTheSameRows) {
   const auto reader = ParquetReader::open(kLayouts);
   const NumericColumn fixed = reader.read_numeric("fixed_f32");
