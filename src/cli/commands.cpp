@@ -4,7 +4,7 @@ namespace flexor::cli {
 namespace {
 
 constexpr const Command* kCommands[] = {
-    &kTrain,       &kEval,       &kPredict,     &kReport,      &kDatasetInfo, &kDatasetCache, &kDatasetShow, &kDatasetStats, &kDatasetStatsDiff,
+    &kTrain,       &kEval,       &kPredict,     &kReport,      &kDatasetInfo, &kDatasetVerify, &kDatasetCache, &kDatasetShow, &kDatasetStats, &kDatasetStatsDiff,
     &kRecapReturns, &kRecapRelabel,
     &kAlignRecord, &kBenchTrain, &kBenchSample, &kBenchLoader, &kHelp,
 };

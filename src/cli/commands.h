@@ -16,6 +16,7 @@ extern const Command kDatasetInfo;
 extern const Command kDatasetShow;
 extern const Command kDatasetStats;
 extern const Command kDatasetStatsDiff;
+extern const Command kDatasetVerify;
 extern const Command kEval;
 extern const Command kHelp;
 extern const Command kPredict;

@@ -49,18 +49,11 @@ class Loader {
  private:
   /// Parquet files below data/ that no selected record names, in sorted order.
   std::vector<std::pair<std::string, int64_t>> other_files() {
-    std::set<std::string> files;
-    std::error_code code;
-    for (fs::recursive_directory_iterator it(info_.root + "/data", code), end; !code && it != end; it.increment(code)) {
-      const std::string file = it->path().lexically_relative(info_.root).string();
-      if (it->path().extension() == ".parquet" && !seen_.contains(file)) {
-        files.insert(file);
-      }
-    }
     std::vector<std::pair<std::string, int64_t>> result;
-    result.reserve(files.size());
-    for (const std::string& file : files) {
-      result.emplace_back(file, -1);
+    for (const std::string& file : list_files(info_.root, "data", ".parquet")) {
+      if (!seen_.contains(file)) {
+        result.emplace_back(file, -1);
+      }
     }
     return result;
   }
@@ -96,7 +89,7 @@ class Loader {
     std::set<std::string> reported;  // one type of a feature is one finding, not one per file
     for (FileRows& file : files_) {
       for (Finding& finding : file.findings) {
-        if (reported.insert(finding.feature).second) {
+        if (reported.insert(finding.code + finding.feature).second) {
           findings_.push_back(std::move(finding));
         }
       }
@@ -104,28 +97,13 @@ class Loader {
   }
 
   void report(const EpisodeRecord& record, const std::vector<Source>& found) {
-    Finding finding{.severity = Severity::kError, .file = record.data_file, .episode = record.episode_index};
-    if (found.empty()) {
-      finding.code = "rows_missing";
-      finding.message = "no data file has rows of the episode";
-    } else if (found.size() > 1) {
-      finding.code = "rows_split";
-      finding.message = str_cat("the rows of the episode stand in ", found.size(), " places");
-    } else if (found[0].file->file != record.data_file) {
-      finding.code = "rows_displaced";
-      finding.expected = record.data_file;
-      finding.found = found[0].file->file;
-      finding.message = "file that holds the rows of the episode";
-      finding.hint = "the metadata were written by a converter that counts one episode too many into a file";
-    } else if (found[0].run->count != record.length) {
-      finding.code = "row_count";
-      finding.expected = str_cat(record.length, " rows (", record.place, ")");
-      finding.found = str_cat(found[0].run->count);
-      finding.message = "rows of the episode";
-    } else {
-      return;
+    std::vector<RowsPlace> places;
+    for (const auto& [file, run] : found) {
+      places.push_back({file->file, run->count});
     }
-    findings_.push_back(std::move(finding));
+    if (auto finding = check_rows_place(record, places)) {
+      findings_.push_back(std::move(*finding));
+    }
   }
 
   LoadedColumns merge() {
@@ -183,6 +161,45 @@ class Loader {
 };
 
 }  // namespace
+
+std::vector<std::string> list_files(const std::string& root, const std::string& folder, const std::string& extension) {
+  std::vector<std::string> files;
+  std::error_code code;
+  for (fs::recursive_directory_iterator it(root + "/" + folder, fs::directory_options::follow_directory_symlink, code),
+       end;
+       !code && it != end; it.increment(code)) {
+    if (it->path().extension() == extension) {
+      files.push_back(it->path().lexically_relative(root).string());
+    }
+  }
+  std::sort(files.begin(), files.end());
+  return files;
+}
+
+std::optional<Finding> check_rows_place(const EpisodeRecord& record, const std::vector<RowsPlace>& found) {
+  Finding finding{.severity = Severity::kError, .file = record.data_file, .episode = record.episode_index};
+  if (found.empty()) {
+    finding.code = "rows_missing";
+    finding.message = "no data file has rows of the episode";
+  } else if (found.size() > 1) {
+    finding.code = "rows_split";
+    finding.message = str_cat("the rows of the episode stand in ", found.size(), " places");
+  } else if (found[0].file != record.data_file) {
+    finding.code = "rows_displaced";
+    finding.expected = record.data_file;
+    finding.found = found[0].file;
+    finding.message = "file that holds the rows of the episode";
+    finding.hint = "the metadata were written by a converter that counts one episode too many into a file";
+  } else if (found[0].count != record.length) {
+    finding.code = "row_count";
+    finding.expected = str_cat(record.length, " rows (", record.place, ")");
+    finding.found = str_cat(found[0].count);
+    finding.message = "rows of the episode";
+  } else {
+    return std::nullopt;
+  }
+  return finding;
+}
 
 LoadedColumns load_columns(const DatasetInfo& info, const std::vector<const EpisodeRecord*>& selected,
                            const std::vector<const FeatureInfo*>& wanted, std::vector<Finding>& findings) {

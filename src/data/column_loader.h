@@ -1,5 +1,6 @@
 #pragma once
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -20,6 +21,17 @@ struct LoadedColumns {
   Columns columns;             ///< by feature name (after the rename map)
   std::vector<Rows> episodes;  ///< one per selected record
 };
+
+/// Where rows of an episode were found: runs of equal episode_index.
+struct RowsPlace {
+  std::string file;  ///< relative to the root
+  int64_t count = 0;
+};
+/// Displaced, split and missing rows, counts that disagree with `length`; nothing when all is well.
+std::optional<Finding> check_rows_place(const EpisodeRecord& record, const std::vector<RowsPlace>& found);
+
+/// Files below root/folder with that extension, symbolic links followed, sorted, relative to the root.
+std::vector<std::string> list_files(const std::string& root, const std::string& folder, const std::string& extension);
 
 /// Reads the numeric features `wanted` of the episodes `selected`, several files at a time.
 /// A v3.0 episode whose rows stand in another file than its metadata says is found there and reported.

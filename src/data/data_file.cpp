@@ -5,23 +5,13 @@
 
 #include "base/error.h"
 #include "base/str_cat.h"
+#include "data/file_scan.h"
 #include "table/parquet_reader.h"
 
 namespace flexor::data {
 namespace {
 
 using Values = decltype(Column::values);
-
-table::ValueKind kind_of(const FeatureInfo& feature) {
-  const std::string& dtype = feature.dtype;
-  if (dtype == "bool") {
-    return table::ValueKind::kBool;
-  }
-  if (dtype == "float64" || dtype == "double") {
-    return table::ValueKind::kFloat64;
-  }
-  return dtype.starts_with("float") ? table::ValueKind::kFloat32 : table::ValueKind::kInt;
-}
 
 Values values_of(table::ValueKind kind) {
   switch (kind) {
@@ -61,6 +51,7 @@ class FileLoader {
   FileLoader(const DatasetInfo& info, std::string file, const std::vector<const FeatureInfo*>& wanted)
       : reader_(table::ParquetReader::open(info.root + "/" + file)) {
     result_.file = std::move(file);
+    result_.findings = check_columns(reader_, info, result_.file);
     for (const FeatureInfo* feature : wanted) {
       add_column(*feature);
     }
@@ -75,15 +66,12 @@ class FileLoader {
 
   /// A file of several episodes (v3.0).
   FileRows selected(const std::set<int64_t>& episodes) {
-    const auto numbers = reader_.read_numeric("episode_index");
     int64_t offset = 0;
-    for (int64_t row = 0; row < numbers.rows; ++row) {
-      const auto episode = static_cast<int64_t>(numbers.at(row));
-      if (result_.runs.empty() || result_.runs.back().episode_index != episode) {
-        result_.runs.push_back({episode, row, 0, offset, episodes.contains(episode)});
-      }
-      ++result_.runs.back().count;
-      offset += result_.runs.back().is_selected ? 1 : 0;
+    result_.runs = find_runs(reader_);
+    for (Run& run : result_.runs) {
+      run.is_selected = episodes.contains(run.episode_index);
+      run.offset = offset;
+      offset += run.is_selected ? run.count : 0;
     }
     copy_selected();
     return std::move(result_);
@@ -93,20 +81,11 @@ class FileLoader {
   void add_column(const FeatureInfo& feature) {
     const bool is_optional = feature.name == "frame_index";  // then the row number in the episode counts
     const bool is_here = reader_.find(feature.recorded_name) != nullptr;
-    result_.columns.push_back({feature.name, 0, values_of(kind_of(feature))});
+    result_.columns.push_back({feature.name, 0, values_of(numeric_kind(feature))});
     if (!is_here && is_optional) {
       return;
     }
-    const table::ColumnInfo& column = reader_.column(feature.recorded_name);
-    if (column.kind != kind_of(feature)) {
-      result_.findings.push_back({.code = "column_type",
-                                  .severity = Severity::kError,
-                                  .file = result_.file,
-                                  .feature = feature.recorded_name,
-                                  .expected = feature.dtype,
-                                  .found = column.type_text,
-                                  .message = "type of the column"});
-    }
+    reader_.column(feature.recorded_name);  // throws if it is missing
     result_.columns.back().width = feature.size();
     names_.push_back(feature.recorded_name);
     targets_.push_back(result_.columns.size() - 1);
@@ -155,8 +134,19 @@ class FileLoader {
 
 }  // namespace
 
+table::ValueKind numeric_kind(const FeatureInfo& feature) {
+  const std::string& dtype = feature.dtype;
+  if (dtype == "bool") {
+    return table::ValueKind::kBool;
+  }
+  if (dtype == "float64" || dtype == "double") {
+    return table::ValueKind::kFloat64;
+  }
+  return dtype.starts_with("float") ? table::ValueKind::kFloat32 : table::ValueKind::kInt;
+}
+
 Column empty_column(const FeatureInfo& feature) {
-  return {feature.name, feature.size(), values_of(kind_of(feature))};
+  return {feature.name, feature.size(), values_of(numeric_kind(feature))};
 }
 
 void append_values(const Column& from, int64_t first, int64_t count, Column& to) {

@@ -7,6 +7,7 @@
 #include "data/column.h"
 #include "data/dataset_info.h"
 #include "data/finding.h"
+#include "table/parquet_reader.h"
 
 namespace flexor::data {
 
@@ -20,9 +21,12 @@ struct Run {
 struct FileRows {
   std::string file;  ///< relative to the root
   std::vector<Run> runs;
-  std::vector<Column> columns;  ///< one per wanted feature, only selected rows; width 0: not in this file
-  std::vector<Finding> findings;
+  std::vector<Column> columns;    ///< one per wanted feature, only selected rows; width 0: not in this file
+  std::vector<Finding> findings;  ///< of check_columns()
 };
+
+/// The kind of values that a numeric feature's column should hold.
+table::ValueKind numeric_kind(const FeatureInfo& feature);
 
 /// A column without values, in the type that info.json declares.
 Column empty_column(const FeatureInfo& feature);

@@ -1,251 +1,150 @@
 #include "data/dataset_check.h"
 
 #include <algorithm>
-#include <cmath>
 #include <filesystem>
-#include <limits>
-#include <set>
-#include <string_view>
+#include <map>
+#include <thread>
 #include <utility>
 
-#include "base/str_cat.h"
-#include "base/text.h"
+#include "base/error.h"
+#include "base/interrupt.h"
+#include "base/progress.h"
+#include "base/thread_pool.h"
+#include "data/file_scan.h"
+#include "data/row_checks.h"
+#include "data/stats_check.h"
 
 namespace flexor::data {
 namespace {
 
-/// Rows of one episode.
-class EpisodeCheck {
+/// Checks the selected episodes: columns in memory as they are, other numeric features from the files in pieces.
+class RowsCheck {
  public:
-  EpisodeCheck(const Dataset& dataset, int64_t number, std::vector<Finding>& findings)
-      : dataset_(dataset),
-        episode_(dataset.episode(number)),
-        first_row_(dataset.first_row(number)),
-        start_s_(dataset.start_time(number)),
-        findings_(findings) {}
-
-  void numbering(const Episode* previous, int64_t previous_end) {
-    const Column& index = dataset_.column("index");
-    const auto first = static_cast<int64_t>(index.at(first_row_));
-    const bool follows = previous && previous->episode_index + 1 == episode_.episode_index;
-    const int64_t expected = follows ? previous_end : episode_.episode_index == 0 ? 0 : first;
-    sequence(index, "index", "index does not count the frames of the dataset", expected);
-    if (dataset_.has_column("frame_index")) {
-      sequence(dataset_.column("frame_index"), "frame_index", "frame_index does not count from 0", 0);
-    }
-    const Column& episodes = dataset_.column("episode_index");
-    for (int64_t k = 0; k < episode_.length; ++k) {
-      const auto found = static_cast<int64_t>(episodes.at(first_row_ + k));
-      if (found != episode_.episode_index) {
-        return add("episode_index", "episode_index", k, str_cat(episode_.episode_index), str_cat(found),
-                   "episode_index of the row");
-      }
+  explicit RowsCheck(const Dataset& dataset) : dataset_(dataset) {
+    for (int64_t number = 0; number < dataset.num_episodes(); ++number) {
+      const Episode& episode = dataset.episode(number);
+      const auto file = std::filesystem::path(episode.data_file).lexically_relative(dataset.root());
+      checks_.emplace_back(dataset.info(), &dataset.tasks(), episode.episode_index, file.string());
     }
   }
 
-  /// timestamp = start + frame_index / fps; float32 columns are as exact as their type allows.
-  void timestamps() {
-    constexpr double kFloatStep = 6e-8;  // half a unit in the last place, relative
-    const Column& times = dataset_.column("timestamp");
-    for (int64_t k = 0; k < episode_.length; ++k) {
-      const double expected = start_s_ + static_cast<double>(k) / dataset_.fps(), found = times.at(first_row_ + k);
-      if (!(std::abs(found - expected) <= kToleranceS + kFloatStep * std::abs(expected))) {
-        return add("timestamp", "timestamp", k, short_number(expected, 9), short_number(found, 9),
-                   "timestamp (s) off the grid of the frames");
+  void run(std::vector<Finding>& findings) {
+    check_memory();
+    check_files(findings);
+    std::vector<IndexRange> ranges;
+    for (int64_t number = 0; number < dataset_.num_episodes(); ++number) {
+      EpisodeRowsCheck& check = checks_[static_cast<size_t>(number)];
+      const Episode& episode = dataset_.episode(number);
+      if (episode.length == 0) {
+        continue;  // reported when the dataset was opened
       }
+      check.finish(episode.tasks, findings);
+      if (check.first_index()) {
+        ranges.push_back({episode.episode_index, *check.first_index(), episode.length, check.file()});
+      }
+      for (const auto& [feature, summary] : check.summaries()) {
+        whole_[feature].merge(summary);
+      }
+      by_episode_[episode.episode_index] = std::move(check.summaries());
     }
+    check_index_joins(ranges, findings);
   }
 
-  void tasks() {
-    const Column& numbers = dataset_.column("task_index");
-    std::set<int64_t> used;
-    for (int64_t k = 0; k < episode_.length; ++k) {
-      const auto task = static_cast<int64_t>(numbers.at(first_row_ + k));
-      if (used.insert(task).second && !dataset_.tasks().contains(task)) {
-        return add("task_index", "task_index", k, str_cat("one of ", dataset_.tasks().size(), " tasks"), str_cat(task),
-                   "task_index without a task");
-      }
-    }
-    std::set<std::string> texts = annotations();
-    for (const int64_t task : used) {
-      const std::string& text = dataset_.tasks().at(task);
-      texts.insert(text);
-      if (std::find(episode_.tasks.begin(), episode_.tasks.end(), text) == episode_.tasks.end()) {
-        add("episode_tasks", "task_index", std::nullopt, listed(), text,
-            "task of a frame that the episode does not list");
-      }
-    }
-    for (const std::string& text : episode_.tasks) {
-      if (!texts.contains(text)) {
-        add("episode_tasks", "task_index", std::nullopt, "", text, "task that the episode lists and no frame uses");
-      }
-    }
-  }
-
-  /// Numbers that are not finite, in every floating-point column.
-  void finite(const Column& column) {
-    if (std::holds_alternative<std::vector<int64_t>>(column.values) ||
-        std::holds_alternative<std::vector<uint8_t>>(column.values)) {
-      return;
-    }
-    for (int64_t k = 0; k < episode_.length; ++k) {
-      for (int64_t dim = 0; dim < column.width; ++dim) {
-        const double value = column.at(first_row_ + k, dim);
-        if (!std::isfinite(value)) {
-          return add("not_finite", column.name, k, "a finite number", str_cat(value),
-                     str_cat("value of dimension ", dim),
-                     "leave the episode out with dataset.episodes, or repair the recording");
-        }
-      }
-    }
-  }
-
-  int64_t end_index() const {
-    return static_cast<int64_t>(dataset_.column("index").at(first_row_ + episode_.length - 1)) + 1;
-  }
+  const Summaries& whole() const { return whole_; }
+  const EpisodeSummaries& by_episode() const { return by_episode_; }
 
  private:
-  void sequence(const Column& column, const std::string& name, const std::string& message, int64_t start) {
-    for (int64_t k = 0; k < episode_.length; ++k) {
-      const auto found = static_cast<int64_t>(column.at(first_row_ + k));
-      if (found != start + k) {
-        return add(name, name, k, str_cat(start + k), str_cat(found), message);
+  void check_memory() {
+    for (const FeatureInfo& feature : dataset_.info().features) {
+      for (int64_t number = 0; dataset_.has_column(feature.name) && number < dataset_.num_episodes(); ++number) {
+        checks_[static_cast<size_t>(number)].add(
+            feature, {&dataset_.column(feature.name), dataset_.first_row(number), dataset_.episode(number).length, 0});
       }
     }
   }
 
-  /// Task texts that annotation columns refer to (GR00T: annotation.human.validity holds a task_index).
-  std::set<std::string> annotations() const {
-    std::set<std::string> texts;
+  /// The episodes of each file, and the numeric features that are not in memory.
+  void check_files(std::vector<Finding>& findings) {
+    std::vector<const FeatureInfo*> features;
     for (const FeatureInfo& feature : dataset_.info().features) {
-      if (!feature.recorded_name.starts_with("annotation.") || !dataset_.has_column(feature.name)) {
-        continue;
+      if (feature.is_numeric() && !dataset_.has_column(feature.name)) {
+        features.push_back(&feature);
       }
-      const Column& column = dataset_.column(feature.name);
-      for (int64_t k = 0; k < episode_.length; ++k) {
-        const auto task = dataset_.tasks().find(static_cast<int64_t>(column.at(first_row_ + k)));
-        if (task != dataset_.tasks().end()) {
-          texts.insert(task->second);
+    }
+    std::map<std::string, std::vector<int64_t>> files;
+    for (int64_t number = 0; number < dataset_.num_episodes(); ++number) {
+      if (dataset_.episode(number).length > 0) {
+        files[dataset_.episode(number).data_file].push_back(number);
+      }
+    }
+    if (features.empty()) {
+      return;
+    }
+    constexpr int kMaxThreads = 4;
+    const std::vector<std::pair<std::string, std::vector<int64_t>>> list(files.begin(), files.end());
+    std::vector<std::vector<Finding>> found(list.size());
+    Progress progress("checking tables", static_cast<int64_t>(list.size()), "files");
+    ThreadPool pool(std::clamp(static_cast<int>(std::thread::hardware_concurrency()), 1, kMaxThreads));
+    pool.parallel_for(static_cast<int64_t>(list.size()), [&](int64_t i) {
+      check_interrupt();
+      const auto& [path, numbers] = list[static_cast<size_t>(i)];
+      scan(path, numbers, features, found[static_cast<size_t>(i)]);
+      progress.advance();
+    });
+    for (std::vector<Finding>& part : found) {
+      std::move(part.begin(), part.end(), std::back_inserter(findings));
+    }
+  }
+
+  void scan(const std::string& path, const std::vector<int64_t>& numbers,
+            const std::vector<const FeatureInfo*>& features, std::vector<Finding>& findings) {
+    std::vector<Run> runs;
+    for (const int64_t number : numbers) {  // ascending episodes need not be ascending rows
+      runs.push_back({number, dataset_.episode(number).first_row, dataset_.episode(number).length, 0, true});
+    }
+    std::sort(runs.begin(), runs.end(), [](const Run& a, const Run& b) { return a.first_row < b.first_row; });
+    attempt("data_unreadable", dataset_.root(), &findings, [&] {
+      const auto reader = table::ParquetReader::open(path);
+      for (const FeatureInfo* feature : features) {
+        if (reader.find(feature->recorded_name) != nullptr) {
+          attempt("column_unreadable", dataset_.root(), &findings, [&] {
+            scan_column(reader, *feature, runs, [&](size_t run, const ColumnPiece& piece) {
+              checks_[static_cast<size_t>(runs[run].episode_index)].add(*feature, piece);
+            });
+          });
         }
       }
-    }
-    return texts;
-  }
-
-  std::string listed() const { return episode_.tasks.empty() ? "a list of tasks" : join_text(episode_.tasks, " | "); }
-
-  void add(const std::string& code, const std::string& feature, std::optional<int64_t> frame,
-           const std::string& expected, const std::string& found, const std::string& message,
-           const std::string& hint = {}) {
-    findings_.push_back({.code = code,
-                         .severity = Severity::kError,
-                         .file = std::filesystem::path(episode_.data_file).lexically_relative(dataset_.root()).string(),
-                         .episode = episode_.episode_index,
-                         .frame = frame,
-                         .feature = feature,
-                         .expected = expected,
-                         .found = found,
-                         .message = message,
-                         .hint = hint});
+    });
   }
 
   const Dataset& dataset_;
-  const Episode& episode_;
-  const int64_t first_row_;
-  const double start_s_;
-  std::vector<Finding>& findings_;
+  std::vector<EpisodeRowsCheck> checks_;
+  Summaries whole_;
+  EpisodeSummaries by_episode_;
 };
-
-/// Dimensions of a column that never change, and those with huge values.
-struct Suspects {
-  std::vector<std::string> constant, huge;
-};
-
-Suspects suspects(const Dataset& dataset, const Column& column) {
-  constexpr double kHuge = 1e6;
-  Suspects result;
-  for (int64_t dim = 0; dim < column.width; ++dim) {
-    double low = std::numeric_limits<double>::infinity(), high = -low;
-    for (int64_t number = 0; number < dataset.num_episodes(); ++number) {
-      for (int64_t k = 0; k < dataset.episode(number).length; ++k) {
-        const double value = column.at(dataset.first_row(number) + k, dim);
-        low = std::min(low, value);
-        high = std::max(high, value);
-      }
-    }
-    if (low == high && dataset.num_frames() > 1) {
-      result.constant.push_back(str_cat(dim));
-    }
-    if (high > kHuge || low < -kHuge) {
-      result.huge.push_back(str_cat(dim));
-    }
-  }
-  return result;
-}
-
-void warn_dimensions(const std::string& code, const std::string& feature, const std::vector<std::string>& dims,
-                     const std::string& message, std::vector<Finding>& findings) {
-  if (!dims.empty()) {
-    findings.push_back({.code = code,
-                        .severity = Severity::kWarning,
-                        .feature = feature,
-                        .message = str_cat(message, join_text(dims, ", "))});
-  }
-}
-
-/// Recorded values, as opposed to the numbering that every dataset has.
-bool is_signal(const Dataset& dataset, const std::string& name) {
-  const FeatureInfo* feature = dataset.info().find(name);
-  static const std::set<std::string_view> kNumbering = {"timestamp", "frame_index", "episode_index", "index",
-                                                        "task_index"};
-  return feature && !kNumbering.contains(name) && !feature->recorded_name.starts_with("annotation.");
-}
 
 }  // namespace
 
-void check_rows(const Dataset& dataset, std::vector<Finding>& findings) {
-  const Episode* previous = nullptr;
-  int64_t previous_end = 0;
-  for (int64_t number = 0; number < dataset.num_episodes(); ++number) {
-    if (dataset.episode(number).length == 0) {
-      continue;  // reported when the dataset was opened
-    }
-    EpisodeCheck check(dataset, number, findings);
-    check.numbering(previous, previous_end);
-    check.timestamps();
-    check.tasks();
-    previous = &dataset.episode(number);
-    previous_end = check.end_index();
-  }
-}
-
-void check_values(const Dataset& dataset, std::vector<Finding>& findings) {
-  for (const FeatureInfo& feature : dataset.info().features) {
-    if (!dataset.has_column(feature.name) || !is_signal(dataset, feature.name)) {
-      continue;
-    }
-    const Column& column = dataset.column(feature.name);
-    const size_t before = findings.size();
-    for (int64_t number = 0; number < dataset.num_episodes(); ++number) {
-      EpisodeCheck(dataset, number, findings).finite(column);
-    }
-    if (findings.size() == before) {
-      const Suspects dims = suspects(dataset, column);
-      warn_dimensions("constant_dimension", feature.name, dims.constant, "dimensions that never change: ", findings);
-      warn_dimensions("huge_value", feature.name, dims.huge, "dimensions with values beyond a million: ", findings);
-    }
-  }
-}
-
 std::vector<Finding> check_dataset(const Dataset& dataset, const CheckOptions& options) {
   std::vector<Finding> findings = dataset.findings();
-  check_rows(dataset, findings);
-  check_values(dataset, findings);
-  if (!has_errors(findings)) {
-    check_stats(dataset, findings);
+  RowsCheck rows(dataset);
+  rows.run(findings);
+  const DatasetInfo& info = dataset.info();
+  for (const FeatureInfo& feature : info.features) {
+    const auto summary = rows.whole().find(feature.name);
+    if (summary != rows.whole().end()) {
+      check_dimensions(feature, summary->second, findings);
+    }
+  }
+  if (!has_errors(findings) && !dataset.stats().empty()) {
+    const size_t before = findings.size();
+    check_episode_stats(info, rows.by_episode(), findings);
+    const bool compare =
+        dataset.is_whole() && !has_errors({findings.begin() + static_cast<std::ptrdiff_t>(before), findings.end()});
+    check_stored_stats(info, dataset.stats(), compare ? rows.whole() : Summaries{}, findings);
   }
   if (options.videos) {
-    check_videos(dataset, findings);
+    check_pictures(dataset, findings);
   }
   return findings;
 }

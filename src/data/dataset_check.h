@@ -12,13 +12,11 @@ struct CheckOptions {
 
 /// Everything about an opened dataset that a training run relies on: what Dataset::open found, rows (numbering,
 /// timestamps, tasks, NaN), stored statistics against the columns, videos (whole, long enough, right fps and size).
-/// Errors must stop a run, warnings not. Only the selected episodes are looked at.
+/// Errors must stop a run, warnings not. Only the selected episodes are looked at. The checks themselves (row_checks.h,
+/// stats_check.h, video_check.h) are those of `flexor dataset verify`, which also goes on behind what cannot be read.
 std::vector<Finding> check_dataset(const Dataset& dataset, const CheckOptions& options = {});
 
-// The parts of the above.
-void check_rows(const Dataset& dataset, std::vector<Finding>& findings);
-void check_values(const Dataset& dataset, std::vector<Finding>& findings);
-void check_stats(const Dataset& dataset, std::vector<Finding>& findings);
-void check_videos(const Dataset& dataset, std::vector<Finding>& findings);
+/// The part about videos and images.
+void check_pictures(const Dataset& dataset, std::vector<Finding>& findings);
 
 }  // namespace flexor::data

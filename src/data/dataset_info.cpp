@@ -13,6 +13,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/str_cat.h"
+#include "base/text.h"
 #include "data/path_template.h"
 
 namespace flexor::data {
@@ -254,7 +255,7 @@ DatasetInfo read_dataset_info(const std::string& root, std::vector<Finding>& fin
   info.root = root;
   info.info_path = find_info(root, findings);
   check_input_file(info.info_path);
-  info.json = Json::read_file(info.info_path);
+  info.json = Json::parse(to_utf8(read_file(info.info_path)), info.info_path);
   if (!info.json.is_object()) {
     bad_info(info.info_path, str_cat("info.json holds ", info.json.type_name(), ", expected an object"));
   }
@@ -279,6 +280,18 @@ DatasetInfo read_dataset_info(const std::string& root, std::vector<Finding>& fin
   }
   read_paths(info, reader);
   return info;
+}
+
+void add_index_features(DatasetInfo& info) {
+  for (const std::string_view name : {"timestamp", "episode_index", "index", "task_index"}) {
+    if (!info.find(name)) {
+      FeatureInfo feature;
+      feature.name = feature.recorded_name = name;
+      feature.dtype = name == "timestamp" ? "float32" : "int64";
+      feature.shape = {1};
+      info.features.push_back(std::move(feature));
+    }
+  }
 }
 
 }  // namespace flexor::data

@@ -55,4 +55,7 @@ struct DatasetInfo {
 /// @throws Error(kFile) if there is no dataset, Error(kData) for a broken description, both naming the file
 DatasetInfo read_dataset_info(const std::string& root, std::vector<Finding>& findings);
 
+/// The index columns exist in every dataset, whether info.json lists them or not: adds those that it does not.
+void add_index_features(DatasetInfo& info);
+
 }  // namespace flexor::data

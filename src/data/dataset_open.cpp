@@ -100,19 +100,6 @@ std::vector<const FeatureInfo*> wanted_columns(const DatasetInfo& info, const st
   return wanted;
 }
 
-/// The index columns exist in every dataset, whether info.json lists them or not.
-void add_index_features(DatasetInfo& info) {
-  for (const std::string_view name : kNeededColumns) {
-    if (!info.find(name)) {
-      FeatureInfo feature;
-      feature.name = feature.recorded_name = name;
-      feature.dtype = name == "timestamp" ? "float32" : "int64";
-      feature.shape = {1};
-      info.features.push_back(std::move(feature));
-    }
-  }
-}
-
 }  // namespace
 
 /// Opens a dataset step by step; the store is complete when run() returns.
@@ -232,11 +219,12 @@ class DatasetBuilder {
       row += loaded.episodes[i].count;
     }
     if (!store_->columns.contains("frame_index")) {
-      store_->findings.push_back({.code = "no_frame_index",
-                                  .severity = Severity::kWarning,
-                                  .file = fs::relative(store_->episodes[0].data_file, options_.root).string(),
-                                  .feature = "frame_index",
-                                  .message = "no column frame_index; the row number in the episode is used"});
+      store_->findings.push_back(
+          {.code = "no_frame_index",
+           .severity = Severity::kWarning,
+           .file = fs::path(store_->episodes[0].data_file).lexically_relative(options_.root).string(),
+           .feature = "frame_index",
+           .message = "no column frame_index; the row number in the episode is used"});
     }
   }
 
@@ -256,7 +244,7 @@ class DatasetBuilder {
       const Episode& episode = store_->episodes[*first];
       store_->findings.push_back({.code = "timestamp_offset",
                                   .severity = Severity::kWarning,
-                                  .file = fs::relative(episode.data_file, options_.root).string(),
+                                  .file = fs::path(episode.data_file).lexically_relative(options_.root).string(),
                                   .episode = episode.episode_index,
                                   .frame = 0,
                                   .feature = "timestamp",

@@ -1,10 +1,12 @@
 #include "data/dataset_tasks.h"
 
-#include <optional>
+#include <functional>
 #include <utility>
 
 #include "base/error.h"
+#include "base/file.h"
 #include "base/str_cat.h"
+#include "base/text.h"
 #include "data/jsonl.h"
 #include "table/parquet_reader.h"
 
@@ -29,56 +31,106 @@ std::string task_column(const table::ParquetReader& reader) {
   return "__index_level_0__";
 }
 
-std::vector<std::pair<int64_t, std::string>> read_rows_v3(const std::string& path) {
-  const auto reader = table::ParquetReader::open(path);
-  const auto numbers = reader.read_numeric("task_index");
-  std::vector<std::string> texts = reader.read_texts(task_column(reader));
-  std::vector<std::pair<int64_t, std::string>> rows;
-  for (size_t i = 0; i < texts.size(); ++i) {
-    rows.emplace_back(static_cast<int64_t>(numbers.at(static_cast<int64_t>(i))), std::move(texts[i]));
-  }
-  return rows;
-}
+using TaskRows = std::vector<std::pair<int64_t, std::string>>;
 
-std::vector<std::pair<int64_t, std::string>> read_rows_v2(const std::string& path) {
-  std::vector<std::pair<int64_t, std::string>> rows;
-  for (const JsonLine& line : read_jsonl(path)) {
-    const Json* number = line.json.find("task_index");
-    const Json* task = line.json.find("task");
-    if (!number || !number->is_number() || !task || !task->is_string()) {
-      throw Error(ErrorKind::kData, "expected {\"task_index\": number, \"task\": text}", str_cat(path, ":", line.line),
-                  "correct the line, or copy the file again");
+class TaskReader {
+ public:
+  TaskReader(const DatasetInfo& info, std::vector<Finding>& findings, std::vector<Finding>* broken)
+      : root_(info.root),
+        file_(info.major == 3 ? "meta/tasks.parquet" : "meta/tasks.jsonl"),
+        path_(root_ + "/" + file_),
+        findings_(findings),
+        broken_(broken) {}
+
+  TaskTable run(bool is_parquet) {
+    attempt("tasks_unreadable", root_, broken_, [&] { is_parquet ? read_parquet() : read_lines(); });
+    TaskTable tasks;
+    for (auto& [number, text] : rows_) {
+      attempt("task_duplicate", root_, broken_, [&, &key = number, &value = text] {
+        if (!tasks.emplace(key, value).second) {
+          throw Error(ErrorKind::kData, str_cat("task_index ", key, " appears twice"), path_, "remove one of the two");
+        }
+      });
     }
-    rows.emplace_back(number->as_int(), task->as_string());
+    if (is_parquet) {
+      check_order();
+    }
+    return tasks;
   }
-  return rows;
-}
+
+ private:
+  void read_parquet() {
+    const auto reader = table::ParquetReader::open(path_);
+    const auto numbers = reader.read_numeric("task_index");
+    const std::vector<std::string> texts = reader.read_texts(task_column(reader));
+    for (size_t i = 0; i < texts.size(); ++i) {
+      add(static_cast<int64_t>(numbers.at(static_cast<int64_t>(i))), texts[i]);
+    }
+  }
+
+  void read_lines() {
+    const auto on_error = [this](const Error& error) {
+      broken_->push_back(finding_of(error, "tasks_unreadable", root_));
+    };
+    for_each_json_line(
+        path_,
+        [this](const JsonLine& line) {
+          const Json* number = line.json.find("task_index");
+          const Json* task = line.json.find("task");
+          if (!number || !number->is_number() || !task || !task->is_string()) {
+            throw Error(ErrorKind::kData, "expected {\"task_index\": number, \"task\": text}", "",
+                        "correct the line, or copy the file again");
+          }
+          add(number->as_int(), task->as_string());
+        },
+        broken_ ? std::function<void(const Error&)>(on_error) : nullptr);
+    if (!is_utf8(read_file(path_))) {
+      warn_not_utf8();
+    }
+  }
+
+  void add(int64_t number, const std::string& text) {
+    if (!is_utf8(text)) {
+      warn_not_utf8();
+    }
+    rows_.emplace_back(number, to_utf8(text));
+  }
+
+  void warn_not_utf8() {
+    if (!std::exchange(warned_, true)) {
+      findings_.push_back({.code = "not_utf8",
+                           .severity = Severity::kWarning,
+                           .file = file_,
+                           .expected = "UTF-8",
+                           .message = "texts of tasks in another encoding; they are taken as Latin-1",
+                           .hint = "iconv -f latin1 -t utf8 converts a text file; LeRobot cannot read this one"});
+    }
+  }
+
+  void check_order() {
+    for (size_t i = 0; i < rows_.size(); ++i) {
+      if (const int64_t number = rows_[i].first; number != static_cast<int64_t>(i)) {
+        findings_.push_back({.code = "task_order",
+                             .severity = Severity::kWarning,
+                             .file = file_,
+                             .message = str_cat("task ", number, " does not stand in row ", number,
+                                                "; tasks are matched by task_index, LeRobot matches them by row")});
+        return;
+      }
+    }
+  }
+
+  const std::string root_, file_, path_;
+  std::vector<Finding>& findings_;
+  std::vector<Finding>* broken_;
+  TaskRows rows_;
+  bool warned_ = false;
+};
 
 }  // namespace
 
-TaskTable read_tasks(const DatasetInfo& info, std::vector<Finding>& findings) {
-  const std::string file = info.major == 3 ? "meta/tasks.parquet" : "meta/tasks.jsonl";
-  const std::string path = info.root + "/" + file;
-  const auto rows = info.major == 3 ? read_rows_v3(path) : read_rows_v2(path);
-  TaskTable tasks;
-  std::optional<int64_t> displaced;
-  for (size_t i = 0; i < rows.size(); ++i) {
-    const auto& [number, text] = rows[i];
-    if (!tasks.emplace(number, text).second) {
-      throw Error(ErrorKind::kData, str_cat("task_index ", number, " appears twice"), path, "remove one of the two");
-    }
-    if (number != static_cast<int64_t>(i) && !displaced) {
-      displaced = number;
-    }
-  }
-  if (displaced && info.major == 3) {
-    findings.push_back({.code = "task_order",
-                        .severity = Severity::kWarning,
-                        .file = file,
-                        .message = str_cat("task ", *displaced, " does not stand in row ", *displaced,
-                                           "; tasks are matched by task_index, LeRobot matches them by row")});
-  }
-  return tasks;
+TaskTable read_tasks(const DatasetInfo& info, std::vector<Finding>& findings, std::vector<Finding>* broken) {
+  return TaskReader(info, findings, broken).run(/*is_parquet=*/info.major == 3);
 }
 
 }  // namespace flexor::data

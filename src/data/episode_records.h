@@ -27,8 +27,11 @@ struct EpisodeRecord {
 
 /// All episodes in ascending order, from meta/episodes.jsonl (v2.x) or meta/episodes/*/*.parquet (v3.0).
 /// @param findings  gets duplicate or missing numbers, empty episodes, ranges that do not fit
+/// @param broken  gets what cannot be read (a file, a line, an episode that appears twice), and the rest is read;
+///                without it that is thrown
 /// @throws Error(kFile), Error(kData)
-std::vector<EpisodeRecord> read_episode_records(const DatasetInfo& info, std::vector<Finding>& findings);
+std::vector<EpisodeRecord> read_episode_records(const DatasetInfo& info, std::vector<Finding>& findings,
+                                                std::vector<Finding>* broken = nullptr);
 
 /// Compares the totals and splits of info.json with what there is: findings are warnings.
 /// @param num_videos  video files that exist, if that was counted

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "base/file.h"
 #include "base/log.h"
 #include "base/str_cat.h"
 
@@ -46,8 +47,6 @@ bool has_errors(const std::vector<Finding>& findings) {
                      [](const Finding& finding) { return finding.severity == Severity::kError; });
 }
 
-namespace {
-
 std::string describe(const Finding& finding) {
   std::string text = finding.message;
   if (!finding.expected.empty() || !finding.found.empty()) {
@@ -57,7 +56,65 @@ std::string describe(const Finding& finding) {
   return text;
 }
 
+namespace {
+
+/// Takes ":3" or ":3:17" off the end of a path: "line 3", "line 3, column 17"; empty if there is none.
+std::string take_line_number(std::string& path) {
+  std::vector<std::string> numbers;
+  while (true) {
+    const size_t colon = path.rfind(':');
+    if (colon == std::string::npos || colon + 1 == path.size() ||
+        path.find_first_not_of("0123456789", colon + 1) != std::string::npos) {
+      break;
+    }
+    numbers.push_back(path.substr(colon + 1));
+    path.resize(colon);
+  }
+  return numbers.empty()       ? ""
+         : numbers.size() == 1 ? "line " + numbers[0]
+                               : str_cat("line ", numbers.back(), ", column ", numbers.front());
+}
+
 }  // namespace
+
+Finding finding_of(const Error& error, const std::string& code, const std::string& root) {
+  Finding finding{.code = code, .message = error.what(), .hint = error.hint()};
+  std::string file = error.where(), detail;
+  if (const size_t comma = file.find(", ", file.starts_with(root) ? root.size() : 0); comma != std::string::npos) {
+    detail = file.substr(comma + 2);
+    file.resize(comma);
+  }
+  if (const std::string line = take_line_number(file); !line.empty()) {
+    detail = line;
+  }
+  if (!file.empty() && is_lfs_pointer(file)) {
+    finding.code = "lfs_pointer";
+  }
+  const bool is_inside = file.size() > root.size() + 1 && file.starts_with(root + "/");
+  finding.file = is_inside ? file.substr(root.size() + 1) : file == root ? std::string() : file;
+  if (!detail.empty()) {
+    finding.message = str_cat(detail, ": ", finding.message);
+  }
+  return finding;
+}
+
+bool attempt(const std::string& code, const std::string& root, std::vector<Finding>* broken,
+             const std::function<void()>& body) {
+  if (broken == nullptr) {
+    body();
+    return true;
+  }
+  try {
+    body();
+    return true;
+  } catch (const Error& error) {
+    if (error.kind() == ErrorKind::kInterrupted || error.kind() == ErrorKind::kTerminated) {
+      throw;
+    }
+    broken->push_back(finding_of(error, code, root));
+  }
+  return false;
+}
 
 void report_findings(const std::vector<Finding>& findings, const std::string& root) {
   constexpr size_t kShown = 8;

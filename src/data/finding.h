@@ -1,10 +1,12 @@
 #pragma once
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "base/error.h"
 #include "base/json.h"
 
 namespace flexor::data {
@@ -27,6 +29,18 @@ struct Finding {
 };
 
 Json to_json(const Finding& finding);  ///< all keys, null where it does not apply
+
+/// "message: expected X, found Y"
+std::string describe(const Finding& finding);
+
+/// An error of a reader as a finding: a place such as "ROOT/meta/x.jsonl:3" or "ROOT/data/y.parquet, row 5" becomes the
+/// file, its rest a part of the message. A Git-LFS pointer gets the code lfs_pointer.
+Finding finding_of(const Error& error, const std::string& code, const std::string& root);
+
+/// Runs `body`. With `broken`, its error is noted there under `code` and the caller goes on; without, it is thrown.
+/// Ctrl-C is always thrown. @returns false if an error was noted
+bool attempt(const std::string& code, const std::string& root, std::vector<Finding>* broken,
+             const std::function<void()>& body);
 
 bool has_errors(const std::vector<Finding>& findings);
 

@@ -174,6 +174,10 @@ void VideoReader::read_frame(int64_t frame, Picture& out) {
   state_->decoder->to_rgb(out);
 }
 
+void VideoReader::check_frame(int64_t frame) {
+  state_->decode(frame);
+}
+
 void VideoReader::read_at(double query_s, double tolerance_s, Picture& out) {
   State& s = *state_;
   if (!std::isfinite(query_s)) {

@@ -47,6 +47,9 @@ class VideoReader {
   /// Picture number `frame` in presentation order, from 0. @throws Error(kData) if there is none or it is damaged
   void read_frame(int64_t frame, Picture& out);
 
+  /// Decodes picture number `frame` and drops it. @throws as read_frame
+  void check_frame(int64_t frame);
+
   /// The picture shown at `query_s` seconds: number round-half-even(query * fps), whose timestamp must lie within
   /// `tolerance_s` of the query. @throws Error(kData) naming the query and the timestamps found; never guesses
   void read_at(double query_s, double tolerance_s, Picture& out);

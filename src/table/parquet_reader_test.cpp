@@ -41,6 +41,30 @@ class ScratchFile : public ::testing::Test {
 };
 using BrokenFile = ScratchFile;
 
+TEST(ParquetReader, PiecesOfAColumnMakeTheWhole) {
+  for (const std::string& path : {kLayouts, kRowGroups}) {
+    const auto reader = ParquetReader::open(path);
+    for (const ColumnInfo& column : reader.columns()) {
+      if (column.kind != ValueKind::kFloat32 && column.kind != ValueKind::kInt) {
+        continue;
+      }
+      const NumericColumn whole = reader.read_numeric(column.name);
+      int64_t rows = 0;
+      reader.for_each_piece(column.name, [&](int64_t first_row, const NumericColumn& piece) {
+        EXPECT_EQ(first_row, rows);
+        ASSERT_EQ(piece.width, whole.width);
+        for (int64_t row = 0; row < piece.rows; ++row) {
+          for (int64_t d = 0; d < whole.width; ++d) {
+            EXPECT_EQ(piece.at(row, d), whole.at(first_row + row, d)) << column.name;
+          }
+        }
+        rows += piece.rows;
+      });
+      EXPECT_EQ(rows, whole.rows) << column.name;
+    }
+  }
+}
+
 TEST(ParquetReader, ReadsScalarsOfEveryType) {
   const auto reader = ParquetReader::open(kLayouts);
   EXPECT_THAT(values<float>(reader.read_numeric("scalar_f32")), ElementsAre(0.5f, 1.5f, 2.5f, 3.5f));
@@ -190,6 +214,9 @@ TEST_F(BrokenFile, DamagedPagesAreAnErrorOrOtherValuesButNeverACrash) {
       }
     } catch (const Error& error) {
       errors += error.kind() == ErrorKind::kData;
+      for (const char* inside : {"thrift", "base64", "flatbuffers"}) {
+        EXPECT_EQ(std::string(error.what()).find(inside), std::string::npos) << error.what();
+      }
     }
   }
   EXPECT_GT(errors, 0);
