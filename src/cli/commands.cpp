@@ -5,6 +5,7 @@ namespace {
 
 constexpr const Command* kCommands[] = {
     &kTrain,       &kEval,       &kPredict,     &kReport,      &kDatasetInfo, &kDatasetVerify, &kDatasetCache, &kDatasetShow, &kDatasetStats, &kDatasetStatsDiff,
+    &kDatasetConvert, &kDatasetMerge, &kDatasetSplit, &kDatasetDeleteEpisodes,
     &kRecapReturns, &kRecapRelabel,
     &kAlignRecord, &kBenchTrain, &kBenchSample, &kBenchLoader, &kHelp,
 };
