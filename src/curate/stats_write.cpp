@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <array>
 #include <filesystem>
+#include <functional>
 #include <map>
+#include <set>
 #include <string_view>
 #include <utility>
 
@@ -40,36 +42,39 @@ bool has_all(const schema::FeatureStats& stats) {
          std::ranges::all_of(data::kQuantiles, [&](const auto& quantile) { return stats.has(quantile.first); });
 }
 
-/// The statistics beside the episodes, by episode_index. Empty when there are none.
-std::map<int64_t, Json> read_lines(const std::string& path) {
-  std::map<int64_t, Json> lines;
+/// Calls body(episode_index, the line's object) for the statistics beside the episodes. None when there is no file.
+void for_each_line(const std::string& path, const std::function<void(int64_t, const Json&)>& body) {
   if (!std::filesystem::exists(path)) {
-    return lines;
+    return;
   }
-  for (data::JsonLine& line : data::read_jsonl(path)) {
+  data::for_each_json_line(path, [&](const data::JsonLine& line) {
     const Json* number = line.json.find("episode_index");
     const Json* stats = line.json.find("stats");
     if (number == nullptr || !number->is_number() || stats == nullptr || !stats->is_object()) {
       throw Error(ErrorKind::kData, "expected {\"episode_index\": number, \"stats\": object}",
                   str_cat(path, ":", line.line), "remove the file, then it is written anew");
     }
-    lines.insert_or_assign(number->as_int(), std::move(line.json));
-  }
-  return lines;
+    body(number->as_int(), line.json);
+  });
+}
+
+bool has_basic(const Json& stats, const data::FeatureInfo& feature) {
+  const Json* of_feature = stats.find(feature.recorded_name);
+  return of_feature != nullptr && std::ranges::all_of(kBasic, [&](std::string_view name) {
+           const Json* value = of_feature->find(name);
+           return value != nullptr && !value->is_null();
+         });
 }
 
 bool episodes_complete(const StatsSource& source, const std::vector<const data::FeatureInfo*>& features) {
-  const std::map<int64_t, Json> lines = read_lines(episodes_path(source));
-  return std::ranges::all_of(source.records, [&](const data::EpisodeRecord& record) {
-    const auto line = lines.find(record.episode_index);
-    return line != lines.end() && std::ranges::all_of(features, [&](const data::FeatureInfo* feature) {
-             const Json* stats = line->second.at("stats").find(feature->recorded_name);
-             return stats != nullptr && std::ranges::all_of(kBasic, [&](std::string_view name) {
-                      const Json* value = stats->find(name);
-                      return value != nullptr && !value->is_null();
-                    });
-           });
+  std::set<int64_t> complete;
+  for_each_line(episodes_path(source), [&](int64_t episode, const Json& line) {
+    if (std::ranges::all_of(features, [&](const auto* feature) { return has_basic(line.at("stats"), *feature); })) {
+      complete.insert(episode);
+    }
   });
+  return std::ranges::all_of(
+      source.records, [&](const data::EpisodeRecord& record) { return complete.contains(record.episode_index); });
 }
 
 /// The object's entries of these features are replaced or added.
@@ -94,16 +99,24 @@ void write_all(const StatsSource& source, const schema::NormStats& stats) {
   write_file_atomic(all_path(source), object.dump(4) + "\n");
 }
 
+/// Lines that are there keep their place and what else they hold; those of other episodes follow.
 void write_episodes(const StatsSource& source, const std::vector<schema::NormStats>& episodes) {
-  std::map<int64_t, Json> lines = read_lines(episodes_path(source));
-  AtomicFile file(episodes_path(source));
+  std::map<int64_t, const schema::NormStats*> left;
   for (size_t i = 0; i < episodes.size(); ++i) {
-    const int64_t number = source.records[i].episode_index;
-    const auto found = lines.find(number);
-    Json line = found != lines.end() ? std::move(found->second)
-                                     : Json::object({{"episode_index", number}, {"stats", Json::object()}});
-    merge_into(*line.find("stats"), episodes[i]);
+    left[source.records[i].episode_index] = &episodes[i];
+  }
+  AtomicFile file(episodes_path(source));
+  const auto write = [&](Json line, const schema::NormStats& stats) {
+    merge_into(*line.find("stats"), stats);
     file.write(line.dump() + "\n");
+  };
+  for_each_line(episodes_path(source), [&](int64_t episode, const Json& line) {
+    if (const auto found = left.extract(episode)) {
+      write(line, *found.mapped());
+    }
+  });
+  for (const auto& [episode, stats] : left) {
+    write(Json::object({{"episode_index", episode}, {"stats", Json::object()}}), *stats);
   }
   file.commit();
 }

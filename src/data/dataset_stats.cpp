@@ -121,9 +121,18 @@ FeatureStats aggregate_feature(const std::string& name, const std::vector<const 
   return result;
 }
 
+/// Block by block: the statistics of many episodes do not fit into memory.
 NormStats read_episode_stats(const std::string& path) {
-  std::vector<std::pair<int64_t, NormStats>> episodes;
-  for (const JsonLine& line : read_jsonl(path)) {
+  constexpr size_t kBlock = 512;
+  std::vector<NormStats> parts;
+  const auto merge = [&] {
+    try {
+      parts = {aggregate_stats(parts)};
+    } catch (const Error& error) {
+      throw Error(error.kind(), error.what(), path, "delete the file to have the statistics computed");
+    }
+  };
+  for_each_json_line(path, [&](const JsonLine& line) {
     const std::string where = str_cat(path, ":", line.line);
     const Json* number = line.json.find("episode_index");
     const Json* stats = line.json.find("stats");
@@ -131,18 +140,13 @@ NormStats read_episode_stats(const std::string& path) {
       throw Error(ErrorKind::kData, "expected {\"episode_index\": number, \"stats\": object}", where,
                   "correct the line, or remove the file: the statistics are then computed");
     }
-    episodes.emplace_back(number->as_int(), schema::norm_stats_from_json(*stats, where));
-  }
-  std::sort(episodes.begin(), episodes.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
-  std::vector<NormStats> parts;
-  for (auto& episode : episodes) {
-    parts.push_back(std::move(episode.second));
-  }
-  try {
-    return aggregate_stats(parts);
-  } catch (const Error& error) {
-    throw Error(error.kind(), error.what(), path, "delete the file to have the statistics computed");
-  }
+    parts.push_back(schema::norm_stats_from_json(*stats, where));
+    if (parts.size() == kBlock) {
+      merge();
+    }
+  });
+  merge();
+  return std::move(parts[0]);
 }
 
 /// Not of pictures, which may be sampled.
