@@ -1,4 +1,3 @@
-#include <filesystem>
 #include <ostream>
 
 #include "align/record.h"
@@ -38,8 +37,7 @@ void fields(config::FieldTable& table, Options& o) {
 int run(const Args& args, const Io& io) {
   const auto options = config::parse<Options>(args);
   set_threads(options.threads);
-  const std::string folder = std::filesystem::path(options.output).parent_path().string();
-  check_writable_folder(folder.empty() ? "." : folder);
+  check_output_file(options.output);
   const schema::BatchFile batch = schema::read_batch_file(options.batch);
   const models::ComputeOptions compute{.exact_savings = options.savings,
                                        .fused_attention = options.attention == "fused",

@@ -13,6 +13,7 @@
 #include "base/log.h"
 #include "base/str_cat.h"
 #include "base/text.h"
+#include "base/trace.h"
 #include "cli/commands.h"
 #include "cli/help_text.h"
 
@@ -92,6 +93,14 @@ Found find(const std::vector<std::string>& words) {
       nearest.empty() ? "flexor --help lists the commands" : str_cat("did you mean 'flexor ", prefix, nearest, "'?"));
 }
 
+/// With --verbose: where the time of the parts that are measured went.
+void log_trace() {
+  for (const TraceTotal& total : trace_totals()) {
+    log_debug("time spent",
+              {{"part", total.name}, {"seconds", short_number(total.seconds, 3)}, {"passes", total.passes}});
+  }
+}
+
 int run(std::vector<std::string> arguments, const Io& io) {
   const GlobalFlags flags = take_global_flags(arguments);
   if (flags.quiet && flags.verbose) {
@@ -121,7 +130,9 @@ int run(std::vector<std::string> arguments, const Io& io) {
   }
   arguments.erase(arguments.begin(), arguments.begin() + static_cast<ptrdiff_t>(found.num_words));
   try {
-    return found.command->run(arguments, io);
+    const int code = found.command->run(arguments, io);
+    log_trace();
+    return code;
   } catch (const Error& error) {
     if (error.kind() == ErrorKind::kUsage && error.hint().empty()) {
       throw Error(error.kind(), error.what(), error.where(), str_cat("flexor ", found.path, " --help shows its flags"));

@@ -20,7 +20,8 @@ struct Options {
 
 void fields(config::FieldTable& table, Options& o) {
   table.rest("topic", o.topic, "a command, or config, config recap: the keys of a configuration");
-  table("markdown", o.markdown, "all commands, or all keys, as a Markdown page: what stands in docs/");
+  table("markdown", o.markdown,
+        "as Markdown: the page of all commands, a command's part of it, or the page of all keys");
 }
 
 constexpr std::string_view kConfigIntroduction =
@@ -63,7 +64,7 @@ int run(const Args& args, const Io& io) {
   const auto options = config::parse<Options>(args);
   const std::string topic = join_text(options.topic, " ");
   if (const Command* command = find_command(topic)) {
-    io.out << command_help(*command);
+    io.out << (options.markdown ? command_markdown(*command) : command_help(*command));
   } else if (topic.empty()) {
     io.out << (options.markdown ? markdown_page() : overview({}));
   } else if (topic == "config") {

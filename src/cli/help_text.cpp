@@ -72,6 +72,12 @@ std::string command_help(const Command& command) {
                  command.notes.empty() ? "" : "\n", command.notes);
 }
 
+std::string command_markdown(const Command& command) {
+  return str_cat("## flexor ", command.path, "\n\n", command.summary, "\n\n```text\n",
+                 command.usage(str_cat("flexor ", command.path)), "```\n", command.notes.empty() ? "" : "\n",
+                 command.notes);
+}
+
 std::string markdown_page() {
   std::string text = str_cat("# Command line\n\n<!-- generated: flexor help --markdown > docs/cli.md -->\n\n",
                              kIntroduction, "\n| command | what it does |\n| --- | --- |\n");
@@ -86,9 +92,7 @@ std::string markdown_page() {
                   "Errors go to stderr as `error: WHAT (WHERE)` and a second line `  hint: WHAT TO DO`. stdout is the "
                   "result; with `--json` it is exactly one JSON object.\n");
   for (const Command* command : commands()) {
-    text += str_cat("\n## flexor ", command->path, "\n\n", command->summary, "\n\n```text\n",
-                    command->usage(str_cat("flexor ", command->path)), "```\n", command->notes.empty() ? "" : "\n",
-                    command->notes);
+    text += "\n" + command_markdown(*command);
   }
   return text;
 }

@@ -15,6 +15,9 @@ std::string overview(std::string_view group);
 /// Everything about one command: summary, usage, notes.
 std::string command_help(const Command& command);
 
+/// The same as its part of docs/cli.md.
+std::string command_markdown(const Command& command);
+
 /// All commands as one Markdown page: docs/cli.md.
 std::string markdown_page();
 

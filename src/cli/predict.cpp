@@ -1,5 +1,4 @@
 #include <ATen/ops/isfinite.h>
-#include <filesystem>
 #include <ostream>
 
 #include "base/error.h"
@@ -7,11 +6,11 @@
 #include "base/str_cat.h"
 #include "cli/commands.h"
 #include "cli/policy_folder.h"
+#include "cli/start_noise.h"
 #include "cli/threads.h"
 #include "config/command_line.h"
 #include "policy/policy.h"
 #include "schema/batch_file.h"
-#include "tensor/rng.h"
 #include "tensor/safetensors.h"
 #include "tensor/shape.h"
 #include "tensor/tensor.h"
@@ -39,21 +38,10 @@ void fields(config::FieldTable& table, Options& o) {
   table("json", o.json, "print one JSON object instead of text");
 }
 
-Tensor start_noise(const schema::BatchFile& batch, const policy::Policy& policy, int64_t seed) {
-  for (const char* name : {"sample_noise", "noise"}) {
-    if (batch.has(name)) {
-      return batch.at(name);
-    }
-  }
-  at::Generator generator = make_generator(static_cast<uint64_t>(seed));
-  return policy.draw_noise(batch.batch.size(), generator);
-}
-
 int run(const Args& args, const Io& io) {
   const auto options = config::parse<Options>(args);
   set_threads(options.threads);
-  const std::string folder = std::filesystem::path(options.output).parent_path().string();
-  check_writable_folder(folder.empty() ? "." : folder);
+  check_output_file(options.output);
   const schema::BatchFile batch = schema::read_batch_file(options.batch);
   policy::PolicyOptions policy_options;
   policy_options.dtype = options.dtype;
@@ -62,7 +50,8 @@ int run(const Args& args, const Io& io) {
   models::SampleOptions sampling = policy.default_sampling();
   sampling.num_steps = options.num_steps.value_or(sampling.num_steps);
   const at::NoGradGuard no_gradients;
-  const policy::ActionChunk chunk = policy.predict(batch.batch, start_noise(batch, policy, options.seed), sampling);
+  const policy::ActionChunk chunk =
+      policy.predict(batch.batch, start_noise(batch, policy.config(), options.seed), sampling);
   if (!at::isfinite(chunk.actions).all().item<bool>()) {
     throw Error(ErrorKind::kRuntime, "the policy's actions are not finite", options.policy, "are its weights intact?");
   }
