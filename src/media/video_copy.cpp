@@ -13,8 +13,10 @@ extern "C" {
 #include <utility>
 
 #include "base/error.h"
+#include "base/interrupt.h"
 #include "base/str_cat.h"
 #include "media/mp4_muxer.h"
+#include "media/packet_reader.h"
 #include "media/video_file.h"
 
 namespace flexor::media {
@@ -64,14 +66,16 @@ struct PartProgress {
 
 struct VideoCopier::State {
   std::shared_ptr<VideoFile> input;
-  int64_t next_frame = -1;  ///< of `input`: the frame after what was read; -1: unknown
+  std::unique_ptr<PacketReader> packets;  ///< of `input`
+  int64_t next_frame = -1;                ///< of `input`: the frame after what was read; -1: unknown
   AvPtr<AVPacket> packet = make_packet();
   std::optional<CopyObstacle> obstacle;
 
   void open(const std::string& path) {
     if (!input || input->path() != path) {
-      input.reset();
+      packets.reset();
       input = std::make_shared<VideoFile>(path);
+      packets = std::make_unique<PacketReader>(*input);
       next_frame = -1;
     }
   }
@@ -99,9 +103,9 @@ struct VideoCopier::State {
   /// The first packet of a part lies in `packet`: must be a key frame and show the part's first frame.
   bool starts_at(const VideoPart& part) {
     if (next_frame != part.first_frame) {
-      input->seek(input->pts_of(part.first_frame));
+      packets->seek(input->pts_of(part.first_frame));
     }
-    if (!input->next(*packet)) {
+    if (!packets->next(*packet)) {
       throw_too_short(part, 0);
     }
     if (frame_of_packet() != part.first_frame || (packet->flags & AV_PKT_FLAG_KEY) == 0) {
@@ -147,6 +151,7 @@ struct VideoCopier::State {
       return false;
     }
     do {
+      check_interrupt();
       const int64_t frame = frame_of_packet();
       if (!note(progress, frame)) {
         return false;
@@ -155,7 +160,7 @@ struct VideoCopier::State {
         stop("decoding order does not continue across files", frame);
         return false;
       }
-    } while (progress.count != part.num_frames && input->next(*packet));
+    } while (progress.count != part.num_frames && packets->next(*packet));
     next_frame = part.first_frame + progress.count;
     if (progress.count < std::max(part.num_frames, static_cast<int64_t>(progress.seen.size()))) {
       const auto gap = std::find(progress.seen.begin(), progress.seen.end(), false);

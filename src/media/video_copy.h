@@ -37,7 +37,8 @@ class VideoCopier {
 
   /// An obstacle is a part that does not begin with a key frame or shares packets with its neighbours, or streams that
   /// differ in codec, size, pixel format, rate, time base or header.
-  /// @throws Error(kFile), Error(kData) for unreadable videos, frames that are missing or unevenly spaced, a full disk
+  /// @throws Error(kInterrupted), Error(kFile), Error(kData) for unreadable videos, frames that are missing or unevenly
+  /// spaced, a full disk
   CopyResult copy(const std::vector<VideoPart>& parts, const std::string& path);
 
  private:

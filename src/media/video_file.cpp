@@ -59,9 +59,10 @@ const AVStream& VideoFile::stream() const {
 
 void VideoFile::open_container() {
   AVFormatContext* raw = nullptr;
-  int rc = avformat_open_input(&raw, path_.c_str(), nullptr, nullptr);
+  const bool is_mp4 = looks_like_mp4(path_);  // else FFmpeg asks each of its formats, which takes longer than opening
+  int rc = avformat_open_input(&raw, path_.c_str(), is_mp4 ? av_find_input_format("mov") : nullptr, nullptr);
   if (rc < 0) {
-    if (looks_like_mp4(path_)) {
+    if (is_mp4) {
       throw Error(
           ErrorKind::kData,
           str_cat("mp4 without a readable index (moov): ", av_error_text(rc), "; it was cut short or never finished"),

@@ -13,6 +13,7 @@ extern "C" {
 #include <string_view>
 
 #include "base/error.h"
+#include "base/interrupt.h"
 #include "base/str_cat.h"
 #include "media/video_decoder.h"
 #include "media/video_file.h"
@@ -51,6 +52,7 @@ class Reencoder {
     file.seek(file.pts_of(part.first_frame));
     int64_t next = part.first_frame;
     while (part.num_frames < 0 || next < part.first_frame + part.num_frames) {
+      check_interrupt();
       const VideoDecoder::Status status = decoder.receive();
       if (status == VideoDecoder::Status::kFrame) {
         next += take(file, decoder, next) ? 1 : 0;
