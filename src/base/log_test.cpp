@@ -43,6 +43,7 @@ TEST(Log, LevelsAreKept) {
 TEST(Log, LinesOfManyThreadsStayWhole) {
   CaptureStderr();
   std::vector<std::thread> threads;
+  threads.reserve(4);
   for (int i = 0; i < 4; ++i) {
     threads.emplace_back([i] {
       for (int k = 0; k < 50; ++k) {
@@ -88,6 +89,7 @@ TEST(Interrupt, SignalsOnlySetFlags) {
 
 TEST(Trace, AddsUpSecondsAndPassesPerName) {
   std::vector<std::thread> threads;
+  threads.reserve(4);
   for (int i = 0; i < 4; ++i) {
     threads.emplace_back([] {
       const TraceScope scope("test.sleep");

@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 #include <stdexcept>
 #include <string>
-#include <thread>
 #include <vector>
 
 namespace flexor {

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include <CLI/CLI.hpp>
+#include <CLI/CLI.hpp>  // IWYU pragma: keep
 
 #include "base/error.h"
 #include "base/str_cat.h"

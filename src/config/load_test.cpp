@@ -146,6 +146,7 @@ TEST_F(LoadTest, FillsEveryKindOfField) {
   EXPECT_EQ(run.rename_map.at("observation.images.top"), "observation.images.base_0_rgb");
   EXPECT_EQ(run.optimizer.lr, 1e-4);
   EXPECT_EQ(run.optimizer.betas[1], 0.99);
+  ASSERT_TRUE(run.lora.has_value());
   EXPECT_EQ(run.lora->r, 4);
   EXPECT_EQ(run.lora->alpha, 8);
   EXPECT_EQ(run.style, Style::kLerobot);
