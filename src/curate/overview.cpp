@@ -52,7 +52,7 @@ void find_cameras(DatasetOverview& overview) {
     overview.cameras.push_back({feature.name, std::nullopt});
     if (path) {
       data::attempt("video_unreadable", overview.info.root, &overview.findings,
-                    [&] { overview.cameras.back().video = media::VideoReader::open(*path)->info(); });
+                    [&] { overview.cameras.back().video = media::probe_video(*path); });
     }
   }
 }

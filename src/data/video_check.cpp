@@ -125,12 +125,14 @@ class VideoCheck {
       add(Severity::kError, "video_size", "height and width of the video",
           {join_shape(shape), str_cat(video.height, "x", video.width)});
     }
-    for (const auto& [key, found] :
-         {std::pair{"video.codec", video.codec}, std::pair{"video.pix_fmt", video.pix_fmt}}) {
-      const Json* said = need_.camera->info.find(key);
-      if (said && said->is_string() && !found.empty() && said->as_string() != found) {
-        add(Severity::kError, "video_format", str_cat(key, " of the video"), {said->as_string(), found});
-      }
+    check_format("video.codec", video.codec, Severity::kError);
+    check_format("video.pix_fmt", video.pix_fmt, Severity::kWarning);  // often unknown until a picture is decoded
+  }
+
+  void check_format(const std::string& key, const std::string& found, Severity severity) {
+    const Json* said = need_.camera->info.find(key);
+    if (said && said->is_string() && !found.empty() && said->as_string() != found) {
+      add(severity, "video_format", str_cat(key, " of the video"), {said->as_string(), found});
     }
   }
 
@@ -214,6 +216,9 @@ class VideoCheck {
         problem->message += damaged > 1 ? str_cat(", and ", damaged - 1, " more of the episode") : "";
         findings_.push_back(std::move(*problem));
       }
+    }
+    if (video.pix_fmt.empty()) {
+      check_format("video.pix_fmt", reader->info().pix_fmt, Severity::kWarning);
     }
   }
 
