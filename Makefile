@@ -5,7 +5,7 @@ BUILD ?= build
 PYTHON := $(CURDIR)/.deps/venv/bin/python
 SOURCES = $(shell find src bench -name '*.h' -o -name '*.cpp')
 
-.PHONY: help deps ready build demo test bench format format-check lint sanitize clean
+.PHONY: help deps ready build demo test bench format format-check lint sanitize fuzz clean
 
 help:  ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## */\1\t/' | expand -t 16
@@ -30,6 +30,9 @@ sanitize: ready  ## build into build-sanitize and run every test under ASan and 
 	@tools/build.sh build-sanitize all -DFLEXOR_SANITIZE=ON
 	@$(PYTHON) tools/run_tests.py build-sanitize --jobs $(JOBS) --sanitize
 
+fuzz: ready  ## build the fuzz targets of tests/fuzz with clang and run them for a minute
+	@tools/fuzz.sh
+
 bench: ready  ## run the benchmarks of bench/ (JSON lines)
 	@tools/build.sh $(BUILD) all
 	@bench/run.sh $(BUILD)
@@ -47,4 +50,4 @@ lint: ready  ## clang-tidy on the sources changed since main (all with LINT=all)
 	@tools/build.sh $(BUILD) help >/dev/null && $(PYTHON) tools/lint.py $(BUILD) $(LINT)
 
 clean:  ## remove what was built; the dependencies stay
-	rm -rf build build-sanitize out
+	rm -rf build build-sanitize build-fuzz out

@@ -4,6 +4,7 @@
 #   tools/install_deps.sh              distribution packages and the private Python environment .deps/venv
 #   tools/install_deps.sh --if-needed  the same, but silent and instant when the stamp says that nothing changed
 #   tools/install_deps.sh --dev        clang-format and clang-tidy (make format, make lint) into .deps/venv
+#   tools/install_deps.sh --fuzz       clang and its sanitizer runtimes (make fuzz), distribution packages
 #
 # FLEXOR_TORCH=/path  builds against that LibTorch folder or Python environment; the torch wheel is then not installed.
 # FLEXOR_PYTHON=/path the interpreter that makes .deps/venv (default: the first suitable python3 on PATH).
@@ -67,6 +68,34 @@ install_packages() {
   }
 }
 
+# True when clang++ links a program for libFuzzer and AddressSanitizer.
+clang_fuzzes() {
+  command -v clang++ >/dev/null || return 1
+  echo 'extern "C" int LLVMFuzzerTestOneInput(const unsigned char*, unsigned long) { return 0; }' |
+    clang++ -fsanitize=fuzzer,address,undefined -x c++ - -o .deps/clang-probe 2>/dev/null
+}
+
+# clang and the runtimes of its version: Debian keeps them in libclang-rt-N-dev, older systems in libclang-common-N-dev.
+install_clang() {
+  if clang_fuzzes; then
+    say "clang++ with libFuzzer is installed"
+    return
+  fi
+  packages=(clang)
+  install_packages
+  clang_fuzzes && return
+  local version package
+  version=$(clang++ -dumpversion | cut -d. -f1)
+  for package in "libclang-rt-$version-dev" "libclang-common-$version-dev"; do
+    if [ -n "$(apt-cache madison "$package" 2>/dev/null)" ]; then
+      packages=("$package")
+      install_packages
+      clang_fuzzes && return
+    fi
+  done
+  fail "clang++ cannot link a fuzz target" "install clang with compiler-rt (libFuzzer, AddressSanitizer)"
+}
+
 # An interpreter for which wheels exist (3.10 to 3.14) and that can make environments.
 find_python() {
   local candidate
@@ -128,8 +157,13 @@ case "${1:-}" in
     FLEXOR_TORCH='' install_wheels requirements-dev.txt
     exit 0
     ;;
+  --fuzz)
+    [ -x .deps/venv/bin/python ] || "$0"
+    install_clang
+    exit 0
+    ;;
   '') ;;
-  *) fail "unknown option $1" "tools/install_deps.sh [--if-needed | --dev]" ;;
+  *) fail "unknown option $1" "tools/install_deps.sh [--if-needed | --dev | --fuzz]" ;;
 esac
 started=$SECONDS
 install_packages
