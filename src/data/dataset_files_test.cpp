@@ -1,6 +1,5 @@
 // Tests of the small readers that a dataset is opened with.
 #include <filesystem>
-#include <functional>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -12,22 +11,15 @@
 #include "data/jsonl.h"
 #include "data/path_template.h"
 #include "table/parquet_writer.h"
+#include "testing/error_text.h"
 
 namespace flexor::data {
 namespace {
 
 namespace fs = std::filesystem;
+using flexor::testing::error_text;
 using table::Layout;
 using ::testing::HasSubstr;
-
-std::string message_of(const std::function<void()>& body) {
-  try {
-    body();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "";
-}
 
 class ScratchFolder : public ::testing::Test {
  protected:
@@ -50,7 +42,7 @@ TEST(PathTemplate, FillsNamesAndWidths) {
 
 TEST(PathTemplate, RefusesWhatItDoesNotKnow) {
   const auto message = [](std::string_view text) {
-    return message_of([&] { fill_template(text, {{"n", int64_t{1}}}, "info.json"); });
+    return error_text([&] { fill_template(text, {{"n", int64_t{1}}}, "info.json"); });
   };
   EXPECT_THAT(message("{m}"), HasSubstr("unknown field {m} (known: n)"));
   EXPECT_THAT(message("{n:x}"), HasSubstr("format \":x\""));
@@ -68,7 +60,7 @@ TEST(FrameRate, IsTheFractionOfTheDecimalText) {
   EXPECT_EQ(rate(0.5), (FrameRate{1, 2}));
   EXPECT_NEAR(rate(30000.0 / 1001).value(), 30000.0 / 1001, 1e-12);
   for (const double bad : {0.0, -1.0, 1e7}) {
-    EXPECT_THAT(message_of([&] { rate(bad); }), HasSubstr("expected a positive number"));
+    EXPECT_THAT(error_text([&] { rate(bad); }), HasSubstr("expected a positive number"));
   }
 }
 
@@ -142,8 +134,8 @@ TEST_F(ScratchFolder, ImagesAreReadAcrossRowGroupsAndFromFiles) {
     }
   }
   EXPECT_EQ(*store.get(path, "top", 6), "from a file");
-  EXPECT_THAT(message_of([&] { store.get(path, "top", 7); }), HasSubstr("row 7 wanted, the file has 7"));
-  EXPECT_THAT(message_of([&] { store.get(path, "wrist", 0); }), HasSubstr("no column wrist; the file has top"));
+  EXPECT_THAT(error_text([&] { store.get(path, "top", 7); }), HasSubstr("row 7 wanted, the file has 7"));
+  EXPECT_THAT(error_text([&] { store.get(path, "wrist", 0); }), HasSubstr("no column wrist; the file has top"));
 }
 
 }  // namespace

@@ -12,11 +12,13 @@
 #include "base/str_cat.h"
 #include "tensor/safetensors.h"
 #include "tensor/tensor.h"
+#include "testing/error_text.h"
 #include "testing/golden.h"
 
 namespace flexor::data {
 namespace {
 
+using flexor::testing::error_text;
 using flexor::testing::tests_path;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
@@ -52,15 +54,6 @@ RawBatch small_batch() {
   raw.episodes = {7, 8};
   raw.frames = {3, 4};
   return raw;
-}
-
-std::string message_of(const std::function<void()>& body) {
-  try {
-    body();
-  } catch (const Error& error) {
-    return format_error(error);
-  }
-  return "no error";
 }
 
 class ProcessorFiles : public ::testing::TestWithParam<const char*> {};
@@ -157,7 +150,7 @@ TEST(ProcessorFiles, BrokenOnesAreRefused) {
     edit(pre, post);
     write_file_atomic(folder + "/policy_preprocessor.json", pre.dump(2));
     write_file_atomic(folder + "/policy_postprocessor.json", post.dump(2));
-    return message_of([&] { read_processor(folder, golden_policy("pi05")); });
+    return error_text([&] { read_processor(folder, golden_policy("pi05")); });
   };
   const auto step = [](Json& json, size_t i) -> Json& { return json["steps"].as_array()[i]; };
   EXPECT_THAT(broken("kind", [&](Json& pre, Json&) { step(pre, 2)["registry_name"] = "my_step"; }),
@@ -174,7 +167,7 @@ TEST(ProcessorFiles, BrokenOnesAreRefused) {
               HasSubstr("relative actions are enabled in one processor only"));
   EXPECT_THAT(broken("post_stats", [&](Json&, Json& post) { step(post, 0).erase("state_file"); }),
               HasSubstr("not un-normalised by the statistics"));
-  EXPECT_THAT(message_of([] { read_processor("/nonexistent", golden_policy("pi05")); }),
+  EXPECT_THAT(error_text([] { read_processor("/nonexistent", golden_policy("pi05")); }),
               HasSubstr("policy_preprocessor.json"));
 }
 
@@ -220,35 +213,35 @@ TEST(Processor, BadValuesAreRefusedWithTheirPlace) {
   const Processor processor(config, small_tokenizer());
   RawBatch raw = small_batch();
   raw.action[1][2][5] = std::nan("");
-  EXPECT_THAT(message_of([&] { processor.preprocess(raw); }),
+  EXPECT_THAT(error_text([&] { processor.preprocess(raw); }),
               HasSubstr("action is not a finite number at dim 5 (episode 8, frame 4)"));
   raw = small_batch();
   raw.state[0][1] = INFINITY;
-  EXPECT_THAT(message_of([&] { processor.preprocess(raw); }),
+  EXPECT_THAT(error_text([&] { processor.preprocess(raw); }),
               HasSubstr("observation.state is not a finite number at dim 1 (episode 7, frame 3)"));
   raw = small_batch();
   raw.state = at::zeros({2, 7});
-  EXPECT_THAT(message_of([&] { processor.preprocess(raw); }),
+  EXPECT_THAT(error_text([&] { processor.preprocess(raw); }),
               HasSubstr("observation.state has 7 values a frame, the policy expects 6"));
   raw = small_batch();
   raw.cameras.erase(raw.cameras.begin());
-  EXPECT_THAT(message_of([&] { processor.preprocess(raw); }),
+  EXPECT_THAT(error_text([&] { processor.preprocess(raw); }),
               HasSubstr("it has observation.images.unknown, the policy wants"));
 }
 
 TEST(Processor, StatisticsThatAreMissingOrOfAnotherDatasetAreRefused) {
   ProcessorConfig config = golden_config("pi05");
   config.stats.at("action").values.erase("q99");
-  EXPECT_THAT(message_of([&] { Processor(config, small_tokenizer()); }), HasSubstr("QUANTILES needs `q99` of action"));
+  EXPECT_THAT(error_text([&] { Processor(config, small_tokenizer()); }), HasSubstr("QUANTILES needs `q99` of action"));
   config.stats.erase("action");
-  EXPECT_THAT(message_of([&] { Processor(config, small_tokenizer()); }), HasSubstr("no statistics of it at all"));
+  EXPECT_THAT(error_text([&] { Processor(config, small_tokenizer()); }), HasSubstr("no statistics of it at all"));
   config = golden_config("pi05");
   config.stats.at("observation.state").values.at("q01").push_back(0);
-  EXPECT_THAT(message_of([&] { Processor(config, small_tokenizer()); }),
+  EXPECT_THAT(error_text([&] { Processor(config, small_tokenizer()); }),
               HasSubstr("has 7 values, the policy's feature has 6"));
   config = golden_config("pi05");
   config.norm_map[schema::FeatureType::kVisual] = schema::NormMode::kMeanStd;
-  EXPECT_THAT(message_of([&] { Processor(config, small_tokenizer()); }), HasSubstr("VISUAL: IDENTITY"));
+  EXPECT_THAT(error_text([&] { Processor(config, small_tokenizer()); }), HasSubstr("VISUAL: IDENTITY"));
 }
 
 TEST(Processor, ASavedOneIsCompleteWithItsTokenizer) {
@@ -265,7 +258,7 @@ TEST(Processor, ASavedOneIsCompleteWithItsTokenizer) {
 TEST(Processor, WithoutATokenizerOnlyActionsAreServed) {
   const Processor processor(golden_config("pi05"));
   EXPECT_EQ(processor.unnormalize(at::zeros({1, 10, 8}), {}).sizes(), at::IntArrayRef({1, 10, 6}));
-  EXPECT_THAT(message_of([&] { processor.preprocess(small_batch()); }), HasSubstr("policy.tokenizer_path="));
+  EXPECT_THAT(error_text([&] { processor.preprocess(small_batch()); }), HasSubstr("policy.tokenizer_path="));
 }
 
 TEST(Processor, TheBundledTokenizerServesTheTinyRecipes) {
@@ -290,11 +283,11 @@ TEST(OpenpiNormStats, AreReadWithAndWithoutTheOuterObjectAndCut) {
     const schema::NormStats cut = read_openpi_norm_stats(folder + "/norm_stats.json", 2, 2);
     EXPECT_THAT(cut.at("observation.state").at("mean"), ElementsAre(1, 2));
     EXPECT_THAT(cut.at("action").at("std"), ElementsAre(1, 2));
-    EXPECT_THAT(message_of([&] { read_openpi_norm_stats(folder + "/norm_stats.json", 3, 3); }),
+    EXPECT_THAT(error_text([&] { read_openpi_norm_stats(folder + "/norm_stats.json", 3, 3); }),
                 HasSubstr("of actions has 2 values, the policy needs 3"));
   }
   write_file_atomic(folder + "/norm_stats.json", R"({"state": {"mean": [1], "std": [1]}})");
-  EXPECT_THAT(message_of([&] { read_openpi_norm_stats(folder + "/norm_stats.json"); }), HasSubstr("no \"actions\""));
+  EXPECT_THAT(error_text([&] { read_openpi_norm_stats(folder + "/norm_stats.json"); }), HasSubstr("no \"actions\""));
 }
 
 }  // namespace

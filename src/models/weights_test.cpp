@@ -12,11 +12,13 @@
 #include "nn/named_params.h"
 #include "tensor/rng.h"
 #include "tensor/tensor.h"
+#include "testing/error_text.h"
 #include "testing/golden.h"
 
 namespace flexor::models {
 namespace {
 
+using flexor::testing::error_text;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
@@ -65,15 +67,6 @@ std::map<std::string, Tensor> by_name(PolicyModel& model) {
     params[name] = parameter;
   }
   return params;
-}
-
-std::string message_of(const std::function<void()>& work) {
-  try {
-    work();
-  } catch (const Error& error) {
-    return format_error(error);
-  }
-  return "no error";
 }
 
 TEST_F(Weights, WhatIsSavedLoadsAgainUnderLeRobotsNames) {
@@ -144,7 +137,7 @@ TEST_F(Weights, APartialFileIsRefusedUnlessAllowed) {
   });
   const auto model = tiny();
   const Tensor before = by_name(*model).at("action_out_proj.bias").clone();
-  EXPECT_THAT(message_of([&] { load_weights(*model, file); }),
+  EXPECT_THAT(error_text([&] { load_weights(*model, file); }),
               AllOf(HasSubstr("2 tensors of the policy are missing: action_in_proj.weight, action_in_proj.bias"),
                     HasSubstr("1 tensors have no place in the policy: stranger"), HasSubstr("allow_partial")));
   EXPECT_TENSOR_EQUAL(by_name(*model).at("action_out_proj.bias"), before);
@@ -158,14 +151,14 @@ TEST_F(Weights, MisshapenTensorsAreListedWithBothShapes) {
   auto config = tiny()->config();
   config.max_action_dim = 12;
   const auto model = make_policy(config);
-  EXPECT_THAT(message_of([&] { load_weights(*model, file, {.allow_partial = true}); }),
+  EXPECT_THAT(error_text([&] { load_weights(*model, file, {.allow_partial = true}); }),
               AllOf(HasSubstr("3 tensors do not have the policy's shape"),
                     HasSubstr("action_in_proj.weight: expected [16, 12], found [16, 8]"),
                     HasSubstr("action_out_proj.bias: expected [12], found [8]")));
 }
 
 TEST_F(Weights, AFolderWithoutWeightsIsAnError) {
-  EXPECT_THAT(message_of([&] { load_weights(*tiny(), folder_.string()); }), HasSubstr("no model.safetensors"));
+  EXPECT_THAT(error_text([&] { load_weights(*tiny(), folder_.string()); }), HasSubstr("no model.safetensors"));
 }
 
 TEST_F(Weights, APaligemmaFillsTheVlmOnly) {
@@ -202,7 +195,7 @@ TEST_F(Weights, APaligemmaThatLacksATensorIsRefused) {
     const bool kept = name.starts_with(vlm) && name.find("post_layernorm") == std::string::npos;
     return kept ? name.substr(vlm.size()) : std::string();
   });
-  EXPECT_THAT(message_of([&] { load_vlm(*tiny(), folder_.string()); }), HasSubstr("lacks 2 tensors"));
+  EXPECT_THAT(error_text([&] { load_vlm(*tiny(), folder_.string()); }), HasSubstr("lacks 2 tensors"));
 }
 
 TEST(KeyMap, Pi0ReadsPi05sTimeProjectionsWithoutPrefixOnly) {

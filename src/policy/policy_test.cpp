@@ -1,7 +1,6 @@
 #include "policy/policy.h"
 
 #include <filesystem>
-#include <functional>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -12,12 +11,14 @@
 #include "schema/batch_file.h"
 #include "tensor/rng.h"
 #include "tensor/tensor.h"
+#include "testing/error_text.h"
 #include "testing/golden.h"
 
 namespace flexor::policy {
 namespace {
 
 namespace fs = std::filesystem;
+using flexor::testing::error_text;
 using flexor::testing::golden;
 using flexor::testing::tests_path;
 using ::testing::HasSubstr;
@@ -73,15 +74,6 @@ data::RawBatch row(const data::RawBatch& raw, int64_t from) {
   one.episodes = {from};
   one.frames = {0};
   return one;
-}
-
-std::string message_of(const std::function<void()>& body) {
-  try {
-    body();
-  } catch (const Error& error) {
-    return format_error(error);
-  }
-  return "no error";
 }
 
 class PolicyTypes : public ::testing::TestWithParam<const char*> {};
@@ -159,7 +151,7 @@ TEST(Policy, TheTokenizerIsOnlyNeededForRawObservations) {
   Policy policy = Policy::open(folder);
   at::Generator generator = make_generator(1);
   const Tensor noise = policy.draw_noise(1, generator);
-  EXPECT_THAT(message_of([&] { policy.predict(observations(1), noise, policy.default_sampling()); }),
+  EXPECT_THAT(error_text([&] { policy.predict(observations(1), noise, policy.default_sampling()); }),
               HasSubstr("policy.tokenizer_path="));
   PolicyOptions options;
   options.tokenizer_path = tests_path("data/tokenizer/tokenizer_512.model");
@@ -170,16 +162,16 @@ TEST(Policy, TheTokenizerIsOnlyNeededForRawObservations) {
 TEST(Policy, FoldersThatDoNotFitAreRefused) {
   PolicyOptions options;
   options.tokenizer_path = tests_path("golden/tokenizer");
-  EXPECT_THAT(message_of([&] { Policy::open(policy_folder("pi05", "vocabulary"), options); }),
+  EXPECT_THAT(error_text([&] { Policy::open(policy_folder("pi05", "vocabulary"), options); }),
               HasSubstr("tokenizer has 640 tokens, the policy's embedding table has 512 rows"));
   std::string folder = policy_folder("pi05", "no_processor");
   fs::remove(folder + "/policy_preprocessor.json");
-  EXPECT_THAT(message_of([&] { Policy::open(folder); }), HasSubstr("no policy_preprocessor.json"));
+  EXPECT_THAT(error_text([&] { Policy::open(folder); }), HasSubstr("no policy_preprocessor.json"));
   folder = policy_folder("pi05", "no_statistics");
   fs::remove(folder + "/policy_preprocessor_step_3_normalizer_processor.safetensors");
-  EXPECT_THAT(message_of([&] { Policy::open(folder); }),
+  EXPECT_THAT(error_text([&] { Policy::open(folder); }),
               HasSubstr("policy_preprocessor_step_3_normalizer_processor.safetensors"));
-  EXPECT_THAT(message_of([&] { Policy::open("/nonexistent"); }), HasSubstr("/nonexistent"));
+  EXPECT_THAT(error_text([&] { Policy::open("/nonexistent"); }), HasSubstr("/nonexistent"));
 }
 
 const char* const kNormStats = R"({"norm_stats": {
@@ -228,7 +220,7 @@ TEST_P(PolicyTypes, AnOpenpiCheckpointIsUsedAsItIs) {
     EXPECT_TENSOR_NEAR(chunk.actions, chunk.normalized.narrow(-1, 0, 6) * (2 + 1e-6) + 1, 1e-5, 1e-5);
   }
   write_file_atomic(folder + "/assets/other/norm_stats.json", kNormStats);
-  EXPECT_THAT(message_of([&] { Policy::open(folder); }), HasSubstr("several statistics"));
+  EXPECT_THAT(error_text([&] { Policy::open(folder); }), HasSubstr("several statistics"));
 }
 
 }  // namespace
