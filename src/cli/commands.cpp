@@ -7,7 +7,7 @@ constexpr const Command* kCommands[] = {
     &kTrain,       &kEval,       &kPredict,     &kReport,      &kDatasetInfo, &kDatasetVerify, &kDatasetCache, &kDatasetShow, &kDatasetStats, &kDatasetStatsDiff,
     &kDatasetConvert, &kDatasetMerge, &kDatasetSplit, &kDatasetDeleteEpisodes,
     &kRecapReturns, &kRecapRelabel,
-    &kAlignRecord, &kBenchTrain, &kBenchSample, &kBenchLoader, &kHelp,
+    &kRecapValue, &kAlignRecord, &kBenchTrain, &kBenchSample, &kBenchLoader, &kBenchValue, &kHelp,
 };
 
 }  // namespace

@@ -11,6 +11,7 @@ extern const Command kAlignRecord;
 extern const Command kBenchLoader;
 extern const Command kBenchSample;
 extern const Command kBenchTrain;
+extern const Command kBenchValue;
 extern const Command kDatasetCache;
 extern const Command kDatasetConvert;
 extern const Command kDatasetDeleteEpisodes;
@@ -26,6 +27,7 @@ extern const Command kHelp;
 extern const Command kPredict;
 extern const Command kRecapRelabel;
 extern const Command kRecapReturns;
+extern const Command kRecapValue;
 extern const Command kReport;
 extern const Command kTrain;
 

@@ -108,6 +108,8 @@ void fields(config::FieldTable& table, Gemma3Size& c) {
       .range(1e-6, kMaxBase);
   table("rope_theta", c.rope_theta, "base of the rotations in full layers").range(1, kMaxBase);
   table("rope_local_base_freq", c.rope_local_base_freq, "base of the rotations in the other layers").range(1, kMaxBase);
+  table("sliding_window", c.sliding_window, "keys that a query sees in the other layers; not used by the value model")
+      .range(1, kMaxBase);
   table("full_layers", c.full_layers, "numbers of the full layers").range(0, kMaxDepth);
 }
 
@@ -241,6 +243,7 @@ void read_gemma3_size(const std::string& folder, ValueArchitecture& architecture
   size.query_pre_attn_scalar = number_or(json, "query_pre_attn_scalar", 256.0, where);
   size.rope_theta = number_or(json, "rope_theta", 1e6, where);
   size.rope_local_base_freq = number_or(json, "rope_local_base_freq", 1e4, where);
+  size.sliding_window = static_cast<int64_t>(number_or(json, "sliding_window", 512.0, where));
   size.full_layers = full_layers(json, size.depth, where);
 }
 

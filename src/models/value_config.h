@@ -21,6 +21,7 @@ struct Gemma3Size {
   int64_t num_heads = 4, num_kv_heads = 1, head_dim = 256;
   double query_pre_attn_scalar = 256.0;  ///< queries are scaled by its inverse root
   double rope_theta = 1e6, rope_local_base_freq = 1e4;
+  int64_t sliding_window = 512;  ///< keys that a query of the other layers sees; the value model switches it off
   std::vector<int64_t> full_layers = {5, 11, 17};  ///< those with rope_theta; the others take rope_local_base_freq
   friend bool operator==(const Gemma3Size&, const Gemma3Size&) = default;
 };

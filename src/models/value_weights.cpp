@@ -102,6 +102,14 @@ double fan_in(const Tensor& weight) {
   return static_cast<double>(weight.numel() / weight.size(0));
 }
 
+/// In float32, at an address that memory of PyTorch's own has: the last bits of a BLAS's products depend on it, and a
+/// resumed run must end with those of one that was never stopped.
+Tensor aligned(const Tensor& stored) {
+  constexpr uintptr_t kAlignment = 64;
+  const Tensor value = stored.to(at::kFloat).contiguous();
+  return reinterpret_cast<uintptr_t>(value.const_data_ptr()) % kAlignment == 0 ? value : value.clone();
+}
+
 /// A fresh backbone parameter.
 Tensor backbone_value(const std::string& name, const Tensor& p, at::Generator& generator) {
   const bool is_norm = name.find("norm") != std::string::npos;
@@ -171,7 +179,7 @@ void fill_params(const NamedParams& target, const std::vector<NamedTensor>& tens
   for (const auto& [name, parameter] : target.params) {
     const bool trained = parameter->requires_grad();
     const auto found = by_name.find(name);
-    *parameter = found == by_name.end() ? at::zeros(parameter->sizes()) : found->second.to(at::kFloat).contiguous();
+    *parameter = found == by_name.end() ? at::zeros(parameter->sizes()) : aligned(found->second);
     parameter->set_requires_grad(trained);
   }
 }

@@ -3,6 +3,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "models/value_model.h"
@@ -45,13 +46,14 @@ std::unique_ptr<ValueModel> open_value_model(const std::string& path, const Valu
 /// config.json of a checkpoint of ours, nothing for other checkpoints.
 std::optional<ValueConfig> find_value_config(const std::string& path);
 
-/// Replaces the parameters of `owner` by the tensors of the same names.
-/// @param optional_part  parameters whose names contain it may be missing: they become zero; "" = none may
-/// @param path, hint     for the error
-/// @throws Error(kCheckpoint) that lists missing and misshapen tensors
+/// Parameters by name, to be filled.
 struct NamedParams {
   std::vector<std::pair<std::string, at::Tensor*>> params;
 };
+/// Replaces parameters by the float32 form of the tensors of the same names; other tensors are not looked at.
+/// @param optional_part  parameters whose names contain it may be missing: they become zero; "" = none may
+/// @param path, hint     for the error
+/// @throws Error(kCheckpoint) that lists missing and misshapen tensors; nothing is changed then
 void fill_params(const NamedParams& target, const std::vector<NamedTensor>& tensors, const std::string& optional_part,
                  const std::string& path, const std::string& hint);
 

@@ -3,8 +3,10 @@
 #include <ATen/ops/_fused_adamw.h>
 #include <ATen/ops/linalg_vector_norm.h>
 #include <algorithm>
+#include <cassert>
 #include <cmath>
 #include <map>
+#include <utility>
 
 #include "base/error.h"
 #include "base/str_cat.h"
@@ -111,14 +113,24 @@ double AdamW::clip_grads() {
 }
 
 void AdamW::step(double lr) {
+  size_t groups = 1;
+  for (const Slot& slot : slots_) {
+    groups = std::max(groups, slot.group + 1);
+  }
+  step(std::vector<double>(groups, lr));
+}
+
+void AdamW::step(std::span<const double> lrs) {
   const at::NoGradGuard no_graph;
-  std::map<at::ScalarType, Group> groups;
+  std::map<std::pair<at::ScalarType, size_t>, Group> groups;
   for (Slot& slot : slots_) {
     if (gradient(slot).defined()) {
-      add(groups[slot.source().scalar_type()], slot);
+      assert(slot.group < lrs.size());
+      add(groups[{slot.source().scalar_type(), slot.group}], slot);
     }
   }
-  for (auto& [dtype, group] : groups) {
+  for (auto& [key, group] : groups) {
+    const double lr = lrs[key.second];
     at::_fused_adamw_(group.params, group.grads, group.exp_avgs, group.exp_avg_sqs, /*max_exp_avg_sqs=*/{}, group.steps,
                       lr, config_.betas[0], config_.betas[1], config_.weight_decay, config_.eps, /*amsgrad=*/false,
                       /*maximize=*/false);

@@ -1,7 +1,9 @@
 #pragma once
 #include <ATen/core/Tensor.h>
 #include <array>
+#include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -32,6 +34,7 @@ struct Slot {
   at::Tensor grad32;  ///< float32 gradient of a parameter with master, summed over the micro batches of a step
   at::Tensor exp_avg, exp_avg_sq;  ///< moments, of the master's dtype if there is one
   at::Tensor steps;                ///< float32 scalar: updates so far
+  size_t group = 0;                ///< which learning rate it takes
 
   const at::Tensor& source() const { return master.defined() ? master : param; }  ///< the most exact value
 };
@@ -49,8 +52,10 @@ class AdamW {
   void collect_grads();
   /// L2 norm over all gradients; afterwards they are scaled by min(1, grad_clip_norm / (norm + 1e-6)).
   double clip_grads();
-  /// One update. @param lr  of this step
+  /// One update. @param lr  of this step, for all groups
   void step(double lr);
+  /// @param lrs  one a group
+  void step(std::span<const double> lrs);
   /// Drops all gradients.
   void zero_grad();
 

@@ -1,6 +1,5 @@
 #pragma once
 #include <cstdint>
-#include <deque>
 #include <memory>
 #include <optional>
 #include <string>
@@ -11,19 +10,11 @@
 #include "optim/ema.h"
 #include "optim/lr_schedule.h"
 #include "train/batch_source.h"
+#include "train/progress.h"
 #include "train/run_folder.h"
 #include "train/train_config.h"
 
 namespace flexor::train {
-
-/// Counters of a run that a checkpoint keeps.
-struct Progress {
-  int64_t step = 0;      ///< optimizer steps done
-  int64_t samples = 0;   ///< over all ranks
-  double elapsed_s = 0;  ///< of all processes that worked on the run
-  int64_t schedule_steps = 0;
-  std::deque<double> recent_losses;  ///< of the last 50 steps
-};
 
 /// What a checkpoint is made of; everything is borrowed.
 struct CheckpointParts {

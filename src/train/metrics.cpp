@@ -125,8 +125,19 @@ MetricsLog::MetricsLog(const std::string& folder, const std::string& style, int6
   }
 }
 
-void MetricsLog::train_row(const LogRow& row) {
-  append(to_json(row));
+void MetricsLog::train_row(const LogRow& row, const Json& extra) {
+  Json json = to_json(row);
+  std::vector<std::pair<std::string, double>> further;
+  for (const auto& [name, value] : extra.as_object()) {
+    json[name] = value;
+    if (value.is_number()) {
+      further.emplace_back("train/" + name, value.as_double());
+    }
+  }
+  append(json);
+  if (!further.empty()) {
+    events_.scalars(row.step, further);
+  }
   events_.scalars(row.step, {{"train/loss", row.loss},
                              {"train/grad_norm", row.grad_norm},
                              {"train/lr", row.lr},
@@ -146,6 +157,19 @@ void MetricsLog::eval_row(int64_t step, double loss, int64_t samples, double sec
   events_.scalars(step, {{"eval/loss", loss}});
   log_info("held-out loss",
            {{"step", step}, {"eval_loss", loss}, {"samples", samples}, {"seconds", short_number(seconds, 3)}});
+}
+
+void MetricsLog::row(int64_t step, const Json& members) {
+  Json json = Json::object({{"step", step}});
+  std::vector<std::pair<std::string, double>> scalars;
+  for (const auto& [name, value] : members.as_object()) {
+    json[name] = value;
+    if (value.is_number() && name.starts_with("eval/")) {
+      scalars.emplace_back(name, value.as_double());
+    }
+  }
+  append(json);
+  events_.scalars(step, scalars);
 }
 
 void MetricsLog::append(const Json& row) {

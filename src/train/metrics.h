@@ -61,8 +61,11 @@ class MetricsLog {
   /// @param first_step  rows of metrics.jsonl beyond this step are removed: an interrupted run wrote them
   /// @throws Error(kFile)
   MetricsLog(const std::string& folder, const std::string& style, int64_t first_step);
-  void train_row(const LogRow& row);
+  /// @param extra  further numbers, flat; members of the row behind its own
+  void train_row(const LogRow& row, const Json& extra = Json::object());
   void eval_row(int64_t step, double loss, int64_t samples, double seconds);
+  /// Any other row of numbers; members "eval/..." go to TensorBoard under their names.
+  void row(int64_t step, const Json& members);
 
  private:
   void append(const Json& row);

@@ -18,6 +18,7 @@
 #include "train/checkpoint.h"
 #include "train/data_setup.h"
 #include "train/policy_setup.h"
+#include "train/policy_task.h"
 #include "train/run_folder.h"
 #include "train/trainer.h"
 
@@ -118,11 +119,10 @@ std::unique_ptr<optim::AdamW> make_optimizer(const RunPlan& plan, models::Policy
 }
 
 /// Counters to start from; fills optimizer and averages when a checkpoint is resumed.
-Progress start_progress(const RunPlan& plan, TrainerParts& parts) {
+Progress start_progress(const RunPlan& plan, models::PolicyModel& model, TrainerParts& parts) {
   Progress progress;
   if (plan.checkpoint) {
-    progress =
-        load_checkpoint(*plan.checkpoint, *parts.model, *parts.optimizer, parts.ema.get(), plan.config.lora.enable);
+    progress = load_checkpoint(*plan.checkpoint, model, *parts.optimizer, parts.ema.get(), plan.config.lora.enable);
     log_info("resumed", {{"checkpoint", plan.checkpoint->folder}, {"step", progress.step}});
   } else if (plan.config.is_resume()) {
     log_info("no complete checkpoint yet, starting at step 0", {{"output_dir", plan.config.output_dir}});
@@ -136,36 +136,52 @@ Json earlier_train_config(const RunPlan& plan) {
   return !path.empty() && std::filesystem::exists(path) ? Json::read_file(path) : Json();
 }
 
+LoopConfig loop_config(const TrainConfig& config, int64_t world) {
+  return {.steps = config.steps,
+          .accumulation = accumulation(config, world),
+          .log_freq = config.log_freq,
+          .eval_freq = config.eval_freq,
+          .save_freq = config.save_freq,
+          .output_dir = config.output_dir,
+          .log_style = config.log.style};
+}
+
 TrainerParts build(const RunPlan& plan, Inputs inputs, std::unique_ptr<ParallelContext> parallel) {
   TrainerParts parts;
-  parts.config = plan.config;
-  parts.policy = inputs.policy;
+  const int64_t world = parallel->world(), rank = parallel->rank();
+  parts.config = loop_config(plan.config, world);
   parts.parallel = std::move(parallel);
-  parts.processor = inputs.processor;
-  parts.processor_source = inputs.processor_source;
-  parts.lerobot_config = earlier_train_config(plan);
-  parts.model = build_model(plan, inputs.policy);
-  parts.optimizer = make_optimizer(plan, *parts.model);
+  auto model = build_model(plan, inputs.policy);
+  parts.optimizer = make_optimizer(plan, *model);
   if (plan.config.ema.enable) {
     parts.ema = std::make_unique<optim::Ema>(plan.config.ema, parts.optimizer->slots());
   }
-  parts.progress = start_progress(plan, parts);
-  const int64_t world = parts.parallel->world(), micro_steps = accumulation(plan.config, world);
-  const int64_t first_batch = parts.progress.step * micro_steps;
-  if (inputs.data) {
-    parts.source = dataset_source(plan.config, inputs.policy, *inputs.data, inputs.processor, parts.parallel->rank(),
-                                  world, first_batch);
-    if (inputs.data->held_out && plan.config.eval_freq > 0) {
-      parts.validator =
-          std::make_unique<Validator>(plan.config, inputs.policy, inputs.data->held_out, inputs.processor);
-    }
-  } else {
-    parts.source = file_source(plan.config, inputs.policy, micro_steps, first_batch);
-  }
+  parts.progress = start_progress(plan, *model, parts);
+  const int64_t micro_steps = parts.config.accumulation, first_batch = parts.progress.step * micro_steps;
+  const optim::LrSchedule schedule(plan.config.scheduler, plan.config.optimizer.lr, parts.progress.schedule_steps);
+  parts.learning_rates = [schedule](int64_t step) { return std::vector<double>{schedule.lr(step)}; };
   log_info("model ready", {{"policy", inputs.policy.type},
-                           {"parameters", nn::count_params(*parts.model)},
+                           {"parameters", nn::count_params(*model)},
                            {"dtype", inputs.policy.dtype},
                            {"accumulation", micro_steps}});
+  PolicyTaskParts task{.config = plan.config,
+                       .policy = inputs.policy,
+                       .model = std::move(model),
+                       .schedule = schedule,
+                       .source = {},
+                       .validator = {},
+                       .processor = inputs.processor,
+                       .processor_source = inputs.processor_source,
+                       .lerobot_config = earlier_train_config(plan)};
+  if (inputs.data) {
+    task.source = dataset_source(plan.config, inputs.policy, *inputs.data, inputs.processor, rank, world, first_batch);
+    if (inputs.data->held_out && plan.config.eval_freq > 0) {
+      task.validator = std::make_unique<Validator>(plan.config, inputs.policy, inputs.data->held_out, inputs.processor);
+    }
+  } else {
+    task.source = file_source(plan.config, inputs.policy, micro_steps, first_batch);
+  }
+  parts.task = std::make_unique<PolicyTask>(std::move(task));
   return parts;
 }
 

@@ -22,33 +22,29 @@ constexpr size_t kLossWindow = 50;
 
 Trainer::Trainer(TrainerParts parts)
     : parts_(std::move(parts)),
-      schedule_(parts_.config.scheduler, parts_.config.optimizer.lr, parts_.progress.schedule_steps),
-      accumulation_(accumulation(parts_.config, parts_.parallel->world())),
       first_step_(parts_.progress.step),
       start_s_(wall_seconds()),
       earlier_s_(parts_.progress.elapsed_s),
-      metrics_(parts_.config.output_dir, parts_.config.log.style, parts_.progress.step),
+      metrics_(parts_.config.output_dir, parts_.config.log_style, parts_.progress.step),
       throughput_(parts_.progress.step) {}
 
 Closing Trainer::run() {
   const int64_t steps = parts_.config.steps;
-  if (parts_.progress.step == 0) {
+  if (parts_.progress.step == 0 && parts_.config.validate_first) {
     validate_if_due();
     check_interrupt();  // nothing was trained that a checkpoint could keep
   }
   while (parts_.progress.step < steps) {
     note(train_step());
     log_if_due();
-    if (!is_stopping()) {
-      validate_if_due();
-    }
+    const bool keep = !is_stopping() && validate_if_due();
     const bool stopping = is_stopping();
-    save_if_due(stopping);
+    save_if_due(stopping || keep);
     if (stopping) {  // a signal from here on counts after the next step: what is left behind is always saved
       check_interrupt();
     }
   }
-  save_if_due(/*stopping=*/true);  // also a run that had nothing left to do ends with a checkpoint
+  save_if_due(/*wanted=*/true);  // also a run that had nothing left to do ends with a checkpoint
   Closing closing;
   throughput_.fill(closing);
   for (const double loss : parts_.progress.recent_losses) {
@@ -64,38 +60,40 @@ StepRecord Trainer::train_step() {
   const double loss = parts_.parallel->mean(forward_backward(record));
   parts_.parallel->reduce_gradients(*parts_.optimizer);
   const double grad_norm = parts_.optimizer->clip_grads();
-  check_finite(loss, grad_norm);
-  {
+  const std::vector<double> rates = parts_.learning_rates(parts_.progress.step);
+  if (accept_step(loss, grad_norm)) {
     const TraceScope scope("train.optimizer");
-    parts_.optimizer->step(schedule_.lr(parts_.progress.step));
-    parts_.optimizer->zero_grad();
+    parts_.optimizer->step(rates);
     if (parts_.ema) {
       parts_.ema->update(parts_.optimizer->slots());
     }
   }
+  parts_.optimizer->zero_grad();
+  parts_.task->step_done();
   ++parts_.progress.step;
   record.loss = loss;
   record.grad_norm = grad_norm;
-  record.lr = schedule_.lr(parts_.progress.step);
+  record.lr = parts_.config.log_used_lr ? rates.front() : parts_.learning_rates(parts_.progress.step).front();
   record.update_s = wall_seconds() - start - record.data_s;
   return record;
 }
 
 /// Gradients of the mean loss over the micro batches of a step; returns that mean.
 double Trainer::forward_backward(StepRecord& record) {
+  const int64_t accumulation = parts_.config.accumulation;
   double loss = 0;
-  for (int64_t i = 0; i < accumulation_; ++i) {
-    const double start = wall_seconds(), waited = parts_.source->waited_s();
-    const MicroBatch micro = parts_.source->next();
+  for (int64_t i = 0; i < accumulation; ++i) {
+    const double start = wall_seconds(), waited = parts_.task->waited_s();
+    parts_.task->fetch();
     record.data_s += wall_seconds() - start;
-    record.waited_s += parts_.source->waited_s() - waited;
-    record.samples += micro.size() * parts_.parallel->world();
+    record.waited_s += parts_.task->waited_s() - waited;
     Tensor scaled;
     {
       const TraceScope scope("train.forward");
-      const models::LossOutput output = parts_.model->loss(micro.batch, micro.noise, micro.time);
-      loss += output.loss.item<double>() / static_cast<double>(accumulation_);
-      scaled = accumulation_ == 1 ? output.loss : output.loss / static_cast<double>(accumulation_);
+      const TaskLoss output = parts_.task->forward();
+      record.samples += output.samples * parts_.parallel->world();
+      loss += output.loss.item<double>() / static_cast<double>(accumulation);
+      scaled = accumulation == 1 ? output.loss : output.loss / static_cast<double>(accumulation);
     }
     const TraceScope scope("train.backward");
     scaled.backward();
@@ -104,20 +102,30 @@ double Trainer::forward_backward(StepRecord& record) {
   return loss;
 }
 
-void Trainer::check_finite(double loss, double grad_norm) const {
+/// Whether a step may be taken.
+bool Trainer::accept_step(double loss, double grad_norm) {
   if (std::isfinite(loss) && std::isfinite(grad_norm)) {
-    return;
+    skipped_in_a_row_ = 0;
+    return true;
   }
-  throw Error(ErrorKind::kRuntime, str_cat("loss ", loss, " with gradient norm ", grad_norm, " is not finite"),
-              str_cat("step ", parts_.progress.step + 1),
-              "continue from the last checkpoint with a lower optimizer.lr, or look for outliers in state and action");
+  const std::string what = str_cat("loss ", loss, " with gradient norm ", grad_norm, " is not finite");
+  const int64_t step = parts_.progress.step + 1;
+  if (++skipped_in_a_row_ > parts_.config.max_skipped_steps) {
+    throw Error(
+        ErrorKind::kRuntime, what, str_cat("step ", step),
+        "continue from the last checkpoint with a lower optimizer.lr, or look for outliers in state and action");
+  }
+  log_warn("step skipped", {{"step", step}, {"loss", loss}, {"grad_norm", grad_norm}});
+  return false;
 }
 
 void Trainer::note(const StepRecord& record) {
   Progress& progress = parts_.progress;
   progress.samples += record.samples;
   progress.elapsed_s = earlier_s_ + wall_seconds() - start_s_;
-  progress.recent_losses.push_back(record.loss);
+  if (std::isfinite(record.loss)) {  // that of a skipped step is not
+    progress.recent_losses.push_back(record.loss);
+  }
   if (progress.recent_losses.size() > kLossWindow) {
     progress.recent_losses.pop_front();
   }
@@ -132,7 +140,8 @@ bool Trainer::due(int64_t frequency) const {
 
 void Trainer::log_if_due() {
   if (due(parts_.config.log_freq)) {
-    metrics_.train_row(window_.take(parts_.progress.step, parts_.progress.samples, parts_.source->size()));
+    metrics_.train_row(window_.take(parts_.progress.step, parts_.progress.samples, parts_.task->size()),
+                       parts_.task->take_metrics());
   }
 }
 
@@ -140,23 +149,23 @@ bool Trainer::is_stopping() {
   return parts_.parallel->any(interrupted() || terminated());
 }
 
-/// A signal ends it early, without a row; the loop then saves and stops.
-void Trainer::validate_if_due() {
-  if (!parts_.validator || !due(parts_.config.eval_freq)) {
-    return;
+/// A signal ends it early, without a row; the loop then saves and stops. @return whether to save a checkpoint
+bool Trainer::validate_if_due() {
+  if (!due(parts_.config.eval_freq)) {
+    return false;
   }
   try {
-    const Validator::Result result = parts_.validator->evaluate(*parts_.model);
-    metrics_.eval_row(parts_.progress.step, result.loss, result.samples, result.seconds);
+    return parts_.task->validate(metrics_, parts_.progress.step);
   } catch (const Error& error) {
     if (error.kind() != ErrorKind::kInterrupted && error.kind() != ErrorKind::kTerminated) {
       throw;
     }
   }
+  return false;
 }
 
-void Trainer::save_if_due(bool stopping) {
-  if ((stopping || due(parts_.config.save_freq) || parts_.progress.step == parts_.config.steps) &&
+void Trainer::save_if_due(bool wanted) {
+  if ((wanted || due(parts_.config.save_freq) || parts_.progress.step == parts_.config.steps) &&
       last_saved_ != parts_.progress.step) {
     save();
   }
@@ -165,18 +174,11 @@ void Trainer::save_if_due(bool stopping) {
 void Trainer::save() {
   const double start = wall_seconds();
   if (parts_.parallel->is_main()) {
-    last_checkpoint_ = save_checkpoint({.config = parts_.config,
-                                        .policy = parts_.policy,
-                                        .model = *parts_.model,
-                                        .optimizer = *parts_.optimizer,
-                                        .schedule = schedule_,
-                                        .ema = parts_.ema.get(),
-                                        .processor = parts_.processor.get(),
-                                        .processor_source = parts_.processor_source,
-                                        .lerobot_config = parts_.lerobot_config,
-                                        .progress = parts_.progress,
-                                        .position = parts_.source->position(),
-                                        .world = parts_.parallel->world()});
+    last_checkpoint_ = parts_.task->save({.optimizer = *parts_.optimizer,
+                                          .ema = parts_.ema.get(),
+                                          .progress = parts_.progress,
+                                          .next_lr = parts_.learning_rates(parts_.progress.step).front(),
+                                          .world = parts_.parallel->world()});
   }
   parts_.parallel->barrier();
   last_saved_ = parts_.progress.step;

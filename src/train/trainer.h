@@ -3,39 +3,45 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
-#include "models/policy_model.h"
 #include "optim/adamw.h"
 #include "optim/ema.h"
-#include "optim/lr_schedule.h"
-#include "train/batch_source.h"
-#include "train/checkpoint.h"
 #include "train/closing.h"
 #include "train/metrics.h"
 #include "train/parallel_context.h"
-#include "train/train_config.h"
-#include "train/validation.h"
+#include "train/progress.h"
+#include "train/task.h"
 
 namespace flexor::train {
 
-/// What the loop works on; built by run(). Optional parts are null.
+/// What the loop itself is told.
+struct LoopConfig {
+  int64_t steps = 0;                                         ///< of the whole run
+  int64_t accumulation = 1;                                  ///< micro batches a step
+  int64_t log_freq = 200, eval_freq = 0, save_freq = 20000;  ///< in steps, and at the end; <= 0: only at the end
+  std::string output_dir;                                    ///< metrics.jsonl goes there
+  std::string log_style = "flexor";
+  bool validate_first = true;  ///< also before the first step
+  bool log_used_lr = false;    ///< rows say the rate that the last step used; else the next step's, as LeRobot does
+  /// A step whose gradient is not finite is skipped with a warning, at most this many in a row; 0: the run stops.
+  int64_t max_skipped_steps = 0;
+};
+
+/// What the loop works on.
 struct TrainerParts {
-  TrainConfig config;
-  schema::PolicyConfig policy;
-  std::unique_ptr<models::PolicyModel> model;
+  LoopConfig config;
+  std::unique_ptr<Task> task;
   std::unique_ptr<optim::AdamW> optimizer;
-  std::unique_ptr<optim::Ema> ema;
-  std::unique_ptr<BatchSource> source;
-  std::unique_ptr<Validator> validator;
+  std::unique_ptr<optim::Ema> ema;  ///< may be null
+  /// Learning rates of all groups of the optimizer in a step, counted from 0.
+  std::function<std::vector<double>(int64_t step)> learning_rates;
   std::unique_ptr<ParallelContext> parallel;
-  std::shared_ptr<const data::Processor> processor;
-  std::string processor_source;  ///< policy folder whose processor files are copied, without a dataset
-  Json lerobot_config;
   Progress progress;  ///< where to start
 };
 
 /// The training loop: step = batches, forward and backward per micro batch, clip, finite check, optimizer, schedule;
-/// then log, validate, save. Knows no model by name, and ranks only through ParallelContext.
+/// then log, validate, save. Knows no model, and ranks only through ParallelContext.
 class Trainer {
  public:
   explicit Trainer(TrainerParts parts);
@@ -46,27 +52,26 @@ class Trainer {
 
   const Progress& progress() const { return parts_.progress; }
   const std::string& last_checkpoint() const { return last_checkpoint_; }
-  models::PolicyModel& model() { return *parts_.model; }
+  Task& task() { return *parts_.task; }
 
   /// One optimizer step; what run() repeats.
   StepRecord train_step();
 
  private:
   double forward_backward(StepRecord& record);
-  void check_finite(double loss, double grad_norm) const;
+  bool accept_step(double loss, double grad_norm);
   void note(const StepRecord& record);
   void log_if_due();
   bool is_stopping();
-  void validate_if_due();
-  void save_if_due(bool stopping);
+  bool validate_if_due();
+  void save_if_due(bool wanted);
   void save();
   bool due(int64_t frequency) const;
 
   TrainerParts parts_;
-  optim::LrSchedule schedule_;
-  int64_t accumulation_;
   int64_t first_step_;  ///< of this process
   double start_s_, earlier_s_;
+  int64_t skipped_in_a_row_ = 0;
   int64_t last_saved_ = -1;
   std::string last_checkpoint_;
   MetricsLog metrics_;

@@ -1,0 +1,118 @@
+#include <ostream>
+
+#include "base/error.h"
+#include "base/str_cat.h"
+#include "base/text.h"
+#include "cli/commands.h"
+#include "cli/recap_options.h"
+#include "config/command_line.h"
+#include "config/print.h"
+#include "recap/steam_step.h"
+#include "recap/value_step.h"
+
+namespace flexor::cli {
+namespace {
+
+struct Options {
+  RecapOptions recap;
+  std::string method;
+  std::vector<std::string> merge;
+};
+
+void fields(config::FieldTable& table, Options& o) {
+  fields(table, o.recap);
+  table("method", o.method, "recap: the value model; steam: the ensemble; default: what actor.model.model_type says")
+      .choices({"recap", "steam"});
+  table("merge", o.merge, "with steam: join the members of these checkpoints into output_dir instead of training")
+      .value_name("DIR");
+}
+
+/// `--merge A B`: arguments without "=" are further folders.
+void take_folders(Options& o) {
+  if (o.merge.empty()) {
+    return;
+  }
+  std::vector<std::string> keys;
+  for (const std::string& argument : o.recap.overrides) {
+    (argument.find('=') == std::string::npos ? o.merge : keys).push_back(argument);
+  }
+  o.recap.overrides = keys;
+}
+
+Json to_json(const recap::ValueReport& report) {
+  Json validation = Json::object();
+  for (const auto& [name, value] : report.validation) {
+    validation[name] = value;
+  }
+  return Json::object({{"folder", report.folder},
+                       {"checkpoint", report.checkpoint},
+                       {"best", report.best},
+                       {"best_step", report.best_step < 0 ? Json() : Json(report.best_step)},
+                       {"steps", report.steps},
+                       {"final_loss", report.final_loss},
+                       {"samples_per_s", report.samples_per_s},
+                       {"validation", validation}});
+}
+
+void print(std::ostream& out, const recap::ValueReport& report) {
+  out << "steps          " << report.steps << "\nfinal loss     " << short_number(report.final_loss)
+      << "\nsamples/s      " << short_number(report.samples_per_s) << "\nlast           " << report.checkpoint
+      << "\nbest           " << report.best << '\n';
+  for (const char* name : {"loss", "value_mae", "value_spearman", "value_spearman_tied"}) {
+    if (const auto found = report.validation.find(name); found != report.validation.end()) {
+      out << "validation " << name << ": " << short_number(found->second) << '\n';
+    }
+  }
+}
+
+int run(const Args& args, const Io& io) {
+  refuse_dashed_keys(args, {"config", "print", "json", "method", "merge"});
+  auto o = config::parse<Options>(args);
+  take_folders(o);
+  if (!o.merge.empty()) {
+    if (o.method != "steam") {
+      throw Error(ErrorKind::kUsage, "--merge joins the members of ensembles", {},
+                  "--method steam --merge A B output_dir=DIR");
+    }
+    io.out << recap::merge_steam(o.merge, o.recap.sources()) << '\n';
+    return 0;
+  }
+  if (o.recap.config.empty() && o.recap.overrides.empty()) {
+    throw Error(ErrorKind::kUsage, "nothing to do: no configuration was given", {},
+                "flexor recap value --config configs/recap_tiny.yaml");
+  }
+  const recap::RecapConfig config = recap::load_recap_config(o.recap.sources(), recap::Step::kValue);
+  if (o.recap.print_config) {
+    io.out << config::print(config.value);
+    return 0;
+  }
+  const bool is_steam =
+      o.method.empty() ? config.value.actor.model.model_type == "steam_value_model" : o.method == "steam";
+  const recap::ValueReport report = is_steam ? recap::train_steam(config) : recap::train_value(config);
+  if (o.recap.json) {
+    io.out << to_json(report).dump(2) << '\n';
+  } else {
+    print(io.out, report);
+  }
+  return 0;
+}
+
+}  // namespace
+
+const Command kRecapValue{
+    .path = "recap value",
+    .summary = "RECAP, step 2: train the value model on the returns.",
+    .notes =
+        "    flexor recap value --config configs/recap_libero.yaml\n"
+        "    flexor recap value --config FILE value.runner.resume_dir=auto\n"
+        "    flexor recap value --config FILE --method steam\n\n"
+        "OUT/value gets config.yaml, metrics.jsonl, TensorBoard events and checkpoints/global_step_N; the links last "
+        "and best "
+        "name two\nof them. Weights start from SigLIP2 and Gemma3 folders of Hugging Face, from a checkpoint (RLinf's "
+        "full_weights.pt too), or\nfrom nothing with actor.model.architecture. Ctrl-C or SIGTERM finishes the step and "
+        "saves "
+        "a checkpoint.\n",
+    .usage = &config::usage<Options>,
+    .run = &run};
+
+}  // namespace flexor::cli

@@ -1,0 +1,221 @@
+#include "recap/steam_step.h"
+
+#include <ATen/Parallel.h>
+#include <algorithm>
+#include <filesystem>
+#include <memory>
+#include <utility>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/file.h"
+#include "base/interrupt.h"
+#include "base/log.h"
+#include "base/str_cat.h"
+#include "base/text.h"
+#include "config/print.h"
+#include "models/steam_model.h"
+#include "nn/named_params.h"
+#include "recap/schedule.h"
+#include "recap/steam_task.h"
+#include "recap/value_checkpoint.h"
+#include "recap/value_setup.h"
+#include "tensor/rng.h"
+#include "tensor/tensor.h"
+#include "train/trainer.h"
+
+namespace flexor::recap {
+namespace {
+
+constexpr uint64_t kBackboneStream = 11;
+constexpr int64_t kMaxSkippedSteps = 10;
+
+models::SteamConfig steam_config(const ValueStep& step) {
+  const ValueModelSection& model = step.actor.model;
+  const SteamSection& steam = step.actor.steam;
+  models::SteamConfig config{.ensemble_size = steam.ensemble_size,
+                             .architecture = value_config(model).architecture,
+                             .k = steam.k,
+                             .num_bins = steam.num_bins,
+                             .projection_dim = steam.projection_dim,
+                             .dropout = steam.dropout,
+                             .max_token_len = model.max_token_len,
+                             .robot_type = step.data.robot_type};
+  if (!model.siglip_path.empty()) {
+    models::read_picture_scale(model.siglip_path, config);
+  }
+  return config;
+}
+
+std::shared_ptr<models::SteamEnsemble> build_ensemble(const ValueStep& step, const std::string& checkpoint) {
+  const ValueModelSection& section = step.actor.model;
+  const models::ValueOptions options{.autocast = section.precision == "bf16",
+                                     .gradient_checkpointing = step.actor.fsdp_config.gradient_checkpointing};
+  std::shared_ptr<models::SteamEnsemble> ensemble;
+  if (!checkpoint.empty()) {
+    ensemble = models::open_steam(checkpoint, options);
+  } else {
+    if ((section.siglip_path.empty() || section.gemma3_path.empty()) && !section.architecture) {
+      throw Error(ErrorKind::kConfig, "nothing says where the backbone's weights are from", "value.actor.model",
+                  "siglip_path and gemma3_path; a small model from scratch needs architecture");
+    }
+    ensemble = std::make_shared<models::SteamEnsemble>(steam_config(step), options);
+    at::Generator backbone = make_generator(stream_seed(static_cast<uint64_t>(step.actor.seed), kBackboneStream));
+    models::init_steam(*ensemble, backbone, static_cast<uint64_t>(step.actor.steam.ensemble_head_seed_base));
+    models::load_steam_backbone(*ensemble, section.siglip_path, section.gemma3_path);
+  }
+  models::set_trainable(*ensemble, section.freeze_vision_encoder, section.freeze_vlm);
+  return ensemble;
+}
+
+train::LoopConfig loop_config(const ValueStep& step, const ValueRun& run, int64_t steps) {
+  const int64_t E = step.actor.steam.ensemble_size;
+  return {.steps = steps * E,
+          .accumulation = step.actor.global_batch_size / step.actor.micro_batch_size,
+          .log_freq = step.runner.log_interval * E,
+          .eval_freq = step.runner.val_check_interval * E,
+          .save_freq = step.runner.save_interval * E,
+          .output_dir = run.folder(),
+          .validate_first = false,
+          .log_used_lr = true,
+          .max_skipped_steps = kMaxSkippedSteps};
+}
+
+std::unique_ptr<optim::AdamW> make_optimizer(const OptimSection& config, models::SteamEnsemble& ensemble) {
+  auto optimizer = std::make_unique<optim::AdamW>(nn::named_params(ensemble),
+                                                  optim::AdamWConfig{.lr = config.lr,
+                                                                     .betas = {config.adam_beta1, config.adam_beta2},
+                                                                     .eps = config.adam_eps,
+                                                                     .weight_decay = config.weight_decay,
+                                                                     .grad_clip_norm = config.clip_grad});
+  for (optim::Slot& slot : optimizer->slots()) {
+    const bool is_backbone =
+        slot.name.find(".vision_tower.") != std::string::npos || slot.name.find(".gemma3.") != std::string::npos;
+    slot.group = is_backbone ? 0 : 1;
+  }
+  return optimizer;
+}
+
+int64_t total_steps(const RunnerSection& runner, int64_t steps_per_epoch) {
+  int64_t steps = runner.max_epochs > 0 ? runner.max_epochs * steps_per_epoch : -1;
+  if (runner.max_steps >= 0) {
+    steps = steps < 0 ? runner.max_steps : std::min(steps, runner.max_steps);
+  }
+  return steps < 0 ? steps_per_epoch : steps;
+}
+
+/// Replaces nothing but the value folder of `config`'s run.
+void start_folder(const ValueRun& run, const ValueStep& step, bool resumed) {
+  check_writable_folder(run.folder());
+  if (!resumed) {
+    run.clear();
+  }
+  write_file_atomic(run.folder() + "/config.yaml", config::print(step));
+}
+
+std::string resumed_checkpoint(const RunnerSection& runner, const ValueRun& run) {
+  if (runner.resume_dir.empty()) {
+    return {};
+  }
+  return runner.resume_dir == "auto" ? run.newest().value_or("") : runner.resume_dir;
+}
+
+Json shape_of(const models::SteamConfig& config) {
+  Json json = models::to_json(config);
+  json.erase("ensemble_size");
+  return json;
+}
+
+}  // namespace
+
+ValueReport train_steam(const RecapConfig& config) {
+  install_interrupt_handlers();
+  const ValueStep& step = config.value;
+  if (config.threads > 0) {
+    at::set_num_threads(static_cast<int>(config.threads));
+  }
+  const ValueRun run(config.output_dir);
+  const std::string checkpoint = resumed_checkpoint(step.runner, run);
+  const data::Tokenizer tokenizer =
+      checkpoint.empty() ? value_tokenizer(step.actor.model) : data::Tokenizer::open(checkpoint);
+  auto data = std::make_shared<const SteamData>(open_steam_data(step));
+  const std::shared_ptr<models::SteamEnsemble> ensemble = build_ensemble(step, checkpoint);
+  data::check_vocabulary(tokenizer, ensemble->config().architecture.gemma3.vocab_size);
+
+  train::TrainerParts parts;
+  parts.parallel = train::single_process();
+  parts.optimizer = make_optimizer(step.actor.optim, *ensemble);
+  BestValue best;
+  if (!checkpoint.empty()) {
+    parts.progress = load_value_state(checkpoint, *parts.optimizer, best);
+    log_info("resumed", {{"checkpoint", checkpoint}, {"step", parts.progress.step}});
+  }
+  const RecapSchedule schedule(step.actor.optim, {step.actor.optim.lr, step.actor.optim.value_lr});
+  const int64_t E = ensemble->config().ensemble_size;
+  parts.learning_rates = [schedule, E](int64_t s) { return schedule.rates(s / E); };
+  const int64_t accumulation = step.actor.global_batch_size / step.actor.micro_batch_size;
+  auto task = std::make_unique<SteamTask>(step, run, std::move(data), ensemble, tokenizer,
+                                          parts.progress.step * accumulation, best);
+  SteamTask& steam_task = *task;
+  const int64_t steps = total_steps(step.runner, std::max<int64_t>(1, task->steps_per_epoch() / E));
+  parts.config = loop_config(step, run, steps);
+  parts.task = std::move(task);
+  log_info(
+      "ensemble ready",
+      {{"members", E}, {"parameters", nn::count_params(*ensemble)}, {"steps", steps}, {"accumulation", accumulation}});
+
+  start_folder(run, step, !checkpoint.empty());
+  train::Trainer trainer(std::move(parts));
+  const train::Closing closing = trainer.run();
+  return {.folder = run.folder(),
+          .checkpoint = trainer.last_checkpoint(),
+          .best = run.best(),
+          .steps = trainer.progress().step / E,
+          .final_loss = closing.final_loss,
+          .samples_per_s = closing.samples_per_s,
+          .best_step = steam_task.best().step,
+          .validation = steam_task.last_validation()};
+}
+
+std::string merge_steam(const std::vector<std::string>& folders, const config::Sources& sources) {
+  std::string output_dir;
+  config::FieldTable table;
+  table("output_dir", output_dir, "folder of the merged ensemble").required();
+  config::bind(table, sources);
+  std::vector<std::unique_ptr<models::SteamEnsemble>> parts;
+  models::SteamConfig merged;
+  for (const std::string& folder : folders) {
+    parts.push_back(models::open_steam(folder));
+    const models::SteamConfig& part = parts.back()->config();
+    if (parts.size() == 1) {
+      merged = part;
+    } else if (!(shape_of(part) == shape_of(merged))) {
+      throw Error(ErrorKind::kCheckpoint, "it is another kind of ensemble than the first one", folder,
+                  "members that are joined need the same sizes, bins and cameras");
+    } else {
+      merged.ensemble_size += part.ensemble_size;
+    }
+  }
+  models::SteamEnsemble ensemble(merged);
+  size_t next = 0;
+  for (const auto& part : parts) {
+    for (models::SteamMember& member : part->members()) {
+      ensemble.members()[next++] = std::move(member);
+    }
+  }
+  const ValueRun run(output_dir);
+  if (run.newest() || std::filesystem::exists(run.checkpoint(0))) {
+    throw Error(ErrorKind::kFile, "there is a run already", run.folder(), "give another output_dir");
+  }
+  const std::string target = run.checkpoint(0);
+  StagedFolder staged(target);
+  models::save_steam_weights(ensemble, staged.path() + "/model.safetensors");
+  write_file_atomic(staged.path() + "/config.json", models::to_json(merged).dump(2));
+  data::Tokenizer::open(folders.front()).save(staged.path());
+  staged.commit();
+  run.point("last", "global_step_0");
+  run.point("best", "global_step_0");
+  return target;
+}
+
+}  // namespace flexor::recap

@@ -1,0 +1,222 @@
+#include "recap/steam_task.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/interrupt.h"
+#include "base/log.h"
+#include "base/text.h"
+#include "recap/steam.h"
+#include "recap/value_prompt.h"
+#include "recap/value_task.h"
+#include "tensor/rng.h"
+#include "tensor/tensor.h"
+
+namespace flexor::recap {
+namespace {
+
+constexpr uint64_t kDropoutStream = 5;
+constexpr int64_t kEvalPairs = 10000;
+
+RecapOrderConfig items_config(const ValueStep& step, const SteamData& data) {
+  RecapOrderConfig config{.lengths = {},
+                          .starts = {},
+                          .weights = {},
+                          .balance = step.data.balance_weights,
+                          .seed = step.data.seed,
+                          .micro_batch_size = step.actor.micro_batch_size,
+                          .accumulation = step.actor.global_batch_size / step.actor.micro_batch_size};
+  int64_t start = 0;
+  for (const SteamDataset& dataset : data.train) {
+    config.lengths.push_back(dataset.num_items());
+    config.starts.push_back(start);
+    config.weights.push_back(dataset.weight);
+    start += dataset.num_items();
+  }
+  return config;
+}
+
+data::LoaderConfig training_loader(const ValueStep& step, const models::SteamConfig& config, const CameraSlots& slots) {
+  data::LoaderConfig loader{.num_workers = worker_count(step.data.train_num_workers, step.data.num_workers),
+                            .prefetch = static_cast<int>(step.data.prefetch_factor),
+                            .format = steam_format(config, slots),
+                            .sampler = {}};
+  loader.format.seed = static_cast<uint64_t>(step.actor.seed);
+  if (step.data.do_augment) {
+    loader.format.float_pictures = true;
+    loader.format.image_transforms = data::ImageTransforms::kRecap;
+  }
+  return loader;
+}
+
+}  // namespace
+
+data::BatchFormat steam_format(const models::SteamConfig& config, const CameraSlots& slots) {
+  data::BatchFormat format;
+  format.height = format.width = config.architecture.image_size;
+  format.action_horizon = 0;
+  for (const auto& [slot, camera] : slots) {
+    format.cameras.push_back(camera);
+  }
+  return format;
+}
+
+models::SteamBatch steam_batch(const data::RawBatch& raw, const CameraSlots& slots, const data::Tokenizer& tokenizer,
+                               int64_t max_token_len, const std::string& default_prompt) {
+  models::SteamBatch batch;
+  for (const auto& [slot, name] : slots) {
+    const auto found =
+        std::ranges::find_if(raw.cameras, [&](const schema::CameraBatch& camera) { return camera.name == name; });
+    if (found != raw.cameras.end()) {
+      batch.cameras.push_back({.name = slot, .pixels = found->pixels, .mask = {}});
+    }
+  }
+  std::vector<std::string> prompts;
+  for (size_t i = 0; i < raw.tasks.size() / 2; ++i) {
+    prompts.push_back(steam_prompt(raw.tasks[i].empty() ? default_prompt : raw.tasks[i]));
+  }
+  data::TokenBatch tokens = encode_prompts(tokenizer, prompts, max_token_len);
+  batch.tokens = std::move(tokens.tokens);
+  batch.token_mask = std::move(tokens.mask);
+  return batch;
+}
+
+SteamTask::SteamTask(const ValueStep& step, ValueRun run, std::shared_ptr<const SteamData> data,
+                     std::shared_ptr<models::SteamEnsemble> ensemble, data::Tokenizer tokenizer, int64_t first_batch,
+                     const BestValue& best)
+    : step_(step),
+      run_(std::move(run)),
+      data_(std::move(data)),
+      ensemble_(std::move(ensemble)),
+      tokenizer_(std::move(tokenizer)),
+      items_(std::make_shared<const RecapOrder>(items_config(step, *data_))),
+      order_(std::make_shared<const SteamOrder>(data_, step.actor.steam, static_cast<uint64_t>(step.actor.seed), items_,
+                                                /*fixed=*/false)),
+      loader_(std::make_unique<data::Loader>(
+          data_->mixture, training_loader(step, ensemble_->config(), data_->train.front().slots), order_, first_batch)),
+      best_(best),
+      loop_step_(first_batch / (step.actor.global_batch_size / step.actor.micro_batch_size)) {}
+
+void SteamTask::fetch() {
+  batch_number_ = loader_->step();
+  labels_ = at::tensor(order_->labels(batch_number_));
+  batch_ = steam_batch(loader_->next(), data_->train.front().slots, tokenizer_, ensemble_->config().max_token_len,
+                       step_.data.default_prompt);
+}
+
+train::TaskLoss SteamTask::forward() {
+  at::Generator dropout = make_generator(
+      stream_seed(static_cast<uint64_t>(step_.actor.seed), kDropoutStream, static_cast<uint64_t>(batch_number_)));
+  const auto member = static_cast<size_t>(loop_step_ % ensemble_->config().ensemble_size);
+  const Tensor logits = ensemble_->logits(member, batch_, &dropout);
+  const Tensor losses = smoothed_cross_entropy(logits, labels_, step_.actor.steam.label_smoothing);
+  sums_.add(logits.detach(), labels_, losses.detach());
+  return {.loss = losses.mean(), .samples = batch_.size()};
+}
+
+void SteamTask::Sums::add(const Tensor& logits, const Tensor& labels, const Tensor& losses) {
+  const Tensor off = (logits.argmax(-1) - labels).abs();
+  loss += losses.sum().item<double>();
+  best += off.eq(0).sum().item<double>();
+  neighbor += off.le(1).sum().item<double>();
+  count += labels.size(0);
+}
+
+train::DataSize SteamTask::size() const {
+  return {.num_frames = items_->num_frames(), .num_episodes = data_->mixture->num_episodes()};
+}
+
+Json SteamTask::take_metrics() {
+  const double n = static_cast<double>(std::max<int64_t>(1, sums_.count));
+  const Json metrics = Json::object({{"global_step", loop_step_ / ensemble_->config().ensemble_size},
+                                     {"acc_best", sums_.best / n},
+                                     {"acc_neighbor", sums_.neighbor / n}});
+  sums_ = Sums();
+  return metrics;
+}
+
+/// Means over all members, on at most kEvalPairs pairs with fixed strides.
+SteamTask::Sums SteamTask::evaluate(const SteamDataset& dataset) {
+  const at::NoGradGuard no_graph;
+  auto data = std::make_shared<SteamData>();
+  data->train.push_back(dataset);
+  data->mixture = std::make_shared<const data::Mixture>(dataset.dataset);
+  data->reference_length = data_->reference_length;
+  const auto items =
+      std::make_shared<const AscendingOrder>(std::min(dataset.num_items(), kEvalPairs), step_.actor.micro_batch_size);
+  const auto order = std::make_shared<const SteamOrder>(data, step_.actor.steam,
+                                                        static_cast<uint64_t>(step_.actor.seed), items, /*fixed=*/true);
+  data::Loader loader(data->mixture,
+                      {.num_workers = worker_count(step_.data.eval_num_workers, step_.data.num_workers),
+                       .prefetch = static_cast<int>(step_.data.prefetch_factor),
+                       .format = steam_format(ensemble_->config(), dataset.slots),
+                       .sampler = {}},
+                      order, 0);
+  Sums sums;
+  for (int64_t i = 0; i < items->batches(); ++i) {
+    check_interrupt();
+    const Tensor labels = at::tensor(order->labels(i));
+    const Tensor all = ensemble_->all_logits(steam_batch(loader.next(), dataset.slots, tokenizer_,
+                                                         ensemble_->config().max_token_len, step_.data.default_prompt));
+    for (int64_t m = 0; m < all.size(0); ++m) {
+      sums.add(all[m], labels, smoothed_cross_entropy(all[m], labels, step_.actor.steam.label_smoothing));
+    }
+  }
+  return sums;
+}
+
+bool SteamTask::validate(train::MetricsLog& log, int64_t step) {
+  if (data_->eval.empty()) {
+    return false;
+  }
+  const double start = wall_seconds();
+  const int64_t global_step = step / ensemble_->config().ensemble_size;
+  Json row = Json::object({{"global_step", global_step}});
+  last_validation_.clear();
+  const auto share = 1.0 / static_cast<double>(data_->eval.size());
+  for (const SteamDataset& dataset : data_->eval) {
+    const Sums sums = evaluate(dataset);
+    const auto n = static_cast<double>(sums.count);
+    for (const auto& [name, value] : {std::pair("loss", sums.loss / n), std::pair("acc_best", sums.best / n),
+                                      std::pair("acc_neighbor", sums.neighbor / n)}) {
+      row["eval/" + dataset.name + "/" + name] = value;
+      last_validation_[name] += value * share;
+    }
+  }
+  for (const auto& [name, value] : last_validation_) {
+    row["eval/" + name] = value;
+  }
+  row["time/evaluate"] = wall_seconds() - start;
+  log.row(step, row);
+  const double loss = last_validation_.at("loss");
+  log_info("validated", {{"step", global_step},
+                         {"loss", short_number(loss)},
+                         {"acc_best", short_number(last_validation_["acc_best"])},
+                         {"seconds", short_number(wall_seconds() - start, 3)}});
+  if (!(loss < best_.loss)) {
+    return false;
+  }
+  superseded_ = best_.step;
+  best_ = {.step = global_step, .loss = loss};
+  return true;
+}
+
+std::string SteamTask::save(const train::LoopState& state) {
+  const int64_t global_step = state.progress.step / ensemble_->config().ensemble_size;
+  const auto write_model = [&](const std::string& folder) {
+    models::save_steam_weights(*ensemble_, folder + "/model.safetensors");
+    write_file_atomic(folder + "/config.json", models::to_json(ensemble_->config()).dump(2));
+  };
+  const std::string folder = run_.save(global_step, write_model, tokenizer_, state, best_);
+  const int64_t interval = step_.runner.save_interval;
+  const bool is_scheduled = interval > 0 && superseded_ % interval == 0;
+  if (superseded_ >= 0 && !is_scheduled && superseded_ != global_step) {
+    run_.remove(superseded_);
+  }
+  superseded_ = -1;
+  return folder;
+}
+
+}  // namespace flexor::recap

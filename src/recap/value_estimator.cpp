@@ -1,0 +1,78 @@
+#include "recap/value_estimator.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <utility>
+
+#include "base/error.h"
+#include "base/str_cat.h"
+#include "models/value_weights.h"
+#include "recap/value_prompt.h"
+#include "recap/value_setup.h"
+#include "tensor/tensor.h"
+
+namespace flexor::recap {
+namespace {
+
+/// The tokenizer that the section names, else the checkpoint's own, else that of gemma3_path.
+data::Tokenizer open_tokenizer(const std::string& checkpoint, const ValueModelSection& section) {
+  if (!section.tokenizer_path.empty()) {
+    return data::Tokenizer::open(section.tokenizer_path);
+  }
+  for (const std::string& folder : {checkpoint, section.gemma3_path}) {
+    if (!folder.empty() && !data::find_tokenizer(folder).empty()) {
+      return data::Tokenizer::open(folder);
+    }
+  }
+  throw Error(ErrorKind::kFile, "the value model has no tokenizer beside it", checkpoint,
+              "advantage.model.tokenizer_path=FILE_OR_FOLDER (Gemma3's tokenizer.model or tokenizer.json)");
+}
+
+}  // namespace
+
+ValueEstimator ValueEstimator::open(const std::string& checkpoint, const ValueModelSection& section) {
+  const models::ValueOptions options{.autocast = section.precision == "bf16"};
+  std::shared_ptr<models::ValueModel> model = models::open_value_model(checkpoint, value_config(section), options);
+  data::Tokenizer tokenizer = open_tokenizer(checkpoint, section);
+  data::check_vocabulary(tokenizer, model->config().architecture.gemma3.vocab_size);
+  return {std::move(model), std::move(tokenizer)};
+}
+
+ValueEstimator::ValueEstimator(std::shared_ptr<models::ValueModel> model, data::Tokenizer tokenizer)
+    : model_(std::move(model)), tokenizer_(std::move(tokenizer)) {}
+
+data::BatchFormat ValueEstimator::format(const std::vector<std::string>& cameras) const {
+  const int64_t side = config().architecture.image_size;
+  return {.height = side, .width = side, .action_horizon = 0, .cameras = cameras};
+}
+
+models::ValueBatch ValueEstimator::prepare(const data::RawBatch& raw,
+                                           const std::vector<std::pair<std::string, std::string>>& slots) const {
+  models::ValueBatch batch;
+  for (const auto& [slot, name] : slots) {
+    const auto found =
+        std::ranges::find_if(raw.cameras, [&](const schema::CameraBatch& camera) { return camera.name == name; });
+    if (found != raw.cameras.end()) {
+      const bool is_bytes = found->pixels.scalar_type() == at::kByte;
+      batch.cameras.push_back(
+          {.name = slot, .pixels = is_bytes ? found->pixels : found->pixels * 2.0 - 1.0, .mask = {}});
+    }
+  }
+  std::vector<std::string> prompts;
+  for (const std::string& task : raw.tasks) {
+    prompts.push_back(value_prompt(task));
+  }
+  data::TokenBatch tokens = encode_prompts(tokenizer_, prompts, config().max_token_len);
+  batch.tokens = std::move(tokens.tokens);
+  batch.token_mask = std::move(tokens.mask);
+  return batch;
+}
+
+std::vector<float> ValueEstimator::values(const models::ValueBatch& batch) {
+  const at::NoGradGuard no_graph;
+  const Tensor values = model_->values(model_->logits(batch)).contiguous();
+  const auto* data = values.const_data_ptr<float>();
+  return {data, data + values.numel()};
+}
+
+}  // namespace flexor::recap

@@ -1,0 +1,23 @@
+#pragma once
+#include <memory>
+#include <string>
+
+#include "data/tokenizer.h"
+#include "models/value_model.h"
+#include "recap/recap_config.h"
+
+namespace flexor::recap {
+
+/// The model that a section describes: sizes of `architecture`, else those of siglip_path, gemma3_path and the expert's
+/// variant. @throws Error(kFile), Error(kCheckpoint), Error(kConfig)
+models::ValueConfig value_config(const ValueModelSection& section);
+
+/// The model that training starts from: weights of model_path, else of siglip_path and gemma3_path with a fresh expert
+/// and head; without paths (but with `architecture`) all of it is random. What is trained is set.
+/// @throws Error(kFile), Error(kCheckpoint), Error(kConfig) if nothing says where the weights are from
+std::unique_ptr<models::ValueModel> build_value_model(const ValueStep& step);
+
+/// tokenizer_path, else the one beside model_path or gemma3_path. @throws Error(kFile)
+data::Tokenizer value_tokenizer(const ValueModelSection& section);
+
+}  // namespace flexor::recap

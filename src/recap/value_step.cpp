@@ -1,0 +1,200 @@
+#include "recap/value_step.h"
+
+#include <ATen/Parallel.h>
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <memory>
+#include <utility>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "base/interrupt.h"
+#include "base/log.h"
+#include "base/str_cat.h"
+#include "config/finding.h"
+#include "config/print.h"
+#include "models/value_weights.h"
+#include "nn/named_params.h"
+#include "recap/schedule.h"
+#include "recap/value_setup.h"
+#include "recap/value_task.h"
+#include "tensor/tensor.h"
+#include "train/trainer.h"
+
+namespace flexor::recap {
+namespace {
+
+constexpr int64_t kMaxSkippedSteps = 10;
+
+// What a resumed run may change.
+constexpr std::array<std::string_view, 9> kFree = {"runner.",
+                                                   "data.num_workers",
+                                                   "data.train_num_workers",
+                                                   "data.eval_num_workers",
+                                                   "data.prefetch_factor",
+                                                   "actor.fsdp_config.",
+                                                   "actor.model.model_path",
+                                                   "actor.model.siglip_path",
+                                                   "actor.model.gemma3_path"};
+
+/// The checkpoint to continue from, "" to start.
+std::string resumed_checkpoint(const RunnerSection& runner, const ValueRun& run) {
+  if (runner.resume_dir.empty()) {
+    return {};
+  }
+  if (runner.resume_dir == "auto") {
+    const auto newest = run.newest();
+    if (!newest) {
+      log_info("no complete checkpoint yet, starting at step 0", {{"folder", run.folder()}});
+    }
+    return newest.value_or("");
+  }
+  if (!std::filesystem::is_directory(runner.resume_dir)) {
+    throw Error(ErrorKind::kFile, "no such checkpoint", runner.resume_dir, "runner.resume_dir=auto takes the newest");
+  }
+  return runner.resume_dir;
+}
+
+void refuse_changes(const std::string& stored_path, const ValueStep& step) {
+  if (!std::filesystem::exists(stored_path)) {
+    return;
+  }
+  ValueStep stored;
+  config::load(stored, {.files = {stored_path}, .overrides = {}});
+  std::vector<config::Finding> findings;
+  for (const config::Difference& d : config::differences(config::flatten(stored), config::flatten(step))) {
+    const auto is_free = [&](std::string_view key) { return std::string_view(d.key).starts_with(key); };
+    if (std::ranges::none_of(kFree, is_free)) {
+      findings.push_back({.key = d.key,
+                          .what = str_cat("'", d.key, "' was ", d.before, " and is now ", d.after),
+                          .where = stored_path,
+                          .hint = "a run goes on with its own configuration; start a new one in another output_dir"});
+    }
+  }
+  if (!findings.empty()) {
+    throw config::to_error(findings);
+  }
+}
+
+int64_t total_steps(const RunnerSection& runner, int64_t steps_per_epoch) {
+  int64_t steps = -1;
+  if (runner.max_epochs > 0) {
+    steps = runner.max_epochs * steps_per_epoch;
+  }
+  if (runner.max_steps >= 0) {
+    steps = steps < 0 ? runner.max_steps : std::min(steps, runner.max_steps);
+  }
+  return steps < 0 ? steps_per_epoch : steps;
+}
+
+std::unique_ptr<optim::AdamW> make_optimizer(const OptimSection& config, models::ValueModel& model) {
+  auto optimizer = std::make_unique<optim::AdamW>(nn::named_params(model),
+                                                  optim::AdamWConfig{.lr = config.lr,
+                                                                     .betas = {config.adam_beta1, config.adam_beta2},
+                                                                     .eps = config.adam_eps,
+                                                                     .weight_decay = config.weight_decay,
+                                                                     .grad_clip_norm = config.clip_grad});
+  for (optim::Slot& slot : optimizer->slots()) {
+    slot.group = slot.name.find("value_head") != std::string::npos ? 1 : 0;
+  }
+  return optimizer;
+}
+
+/// The facts of the run that its checkpoints say.
+void describe_run(models::ValueModel& model, const ValueStep& step, const ReturnRange& range) {
+  models::ValueConfig& config = model.config();
+  config.robot_type = step.data.robot_type;
+  config.returns_tag = step.data.tag;
+  config.normalize_to_minus_one_zero = step.data.normalize_to_minus_one_zero;
+  config.return_min = range.min;
+  config.return_max = range.max;
+}
+
+std::shared_ptr<models::ValueModel> open_model(const ValueStep& step, const std::string& checkpoint) {
+  if (checkpoint.empty()) {
+    return build_value_model(step);
+  }
+  ValueStep resumed = step;
+  resumed.actor.model.model_path = checkpoint;
+  return build_value_model(resumed);
+}
+
+train::LoopConfig loop_config(const ValueStep& step, const ValueRun& run, int64_t steps, int64_t world) {
+  return {.steps = steps,
+          .accumulation = step.actor.global_batch_size / step.actor.micro_batch_size / world,
+          .log_freq = step.runner.log_interval,
+          .eval_freq = step.runner.val_check_interval,
+          .save_freq = step.runner.save_interval,
+          .output_dir = run.folder(),
+          .validate_first = false,
+          .log_used_lr = true,
+          .max_skipped_steps = kMaxSkippedSteps};
+}
+
+ValueReport report_of(const train::Trainer& trainer, const train::Closing& closing, const ValueTask& task,
+                      const ValueRun& run) {
+  return {.folder = run.folder(),
+          .checkpoint = trainer.last_checkpoint(),
+          .best = run.best(),
+          .steps = trainer.progress().step,
+          .final_loss = closing.final_loss,
+          .samples_per_s = closing.samples_per_s,
+          .best_step = task.best().step,
+          .validation = task.last_validation()};
+}
+
+}  // namespace
+
+ValueReport train_value(const RecapConfig& config) {
+  install_interrupt_handlers();
+  const ValueStep& step = config.value;
+  if (config.threads > 0) {
+    at::set_num_threads(static_cast<int>(config.threads));
+  }
+  const ValueRun run(config.output_dir);
+  const std::string checkpoint = resumed_checkpoint(step.runner, run);
+  if (!checkpoint.empty()) {
+    refuse_changes(run.folder() + "/config.yaml", step);
+  }
+  const data::Tokenizer tokenizer =
+      checkpoint.empty() ? value_tokenizer(step.actor.model) : data::Tokenizer::open(checkpoint);
+  ValueData data = open_value_data(step);
+  const std::shared_ptr<models::ValueModel> model = open_model(step, checkpoint);
+  data::check_vocabulary(tokenizer, model->config().architecture.gemma3.vocab_size);
+  describe_run(*model, step, data.range);
+
+  train::TrainerParts parts;
+  parts.parallel = train::single_process();
+  parts.optimizer = make_optimizer(step.actor.optim, *model);
+  BestValue best;
+  if (!checkpoint.empty()) {
+    parts.progress = load_value_state(checkpoint, *parts.optimizer, best);
+    log_info("resumed", {{"checkpoint", checkpoint}, {"step", parts.progress.step}});
+  }
+  const RecapSchedule schedule(step.actor.optim, {step.actor.optim.lr, step.actor.optim.value_lr});
+  parts.learning_rates = [schedule](int64_t s) { return schedule.rates(s); };
+  const int64_t world = parts.parallel->world();
+  const int64_t accumulation = step.actor.global_batch_size / step.actor.micro_batch_size / world;
+  auto task = std::make_unique<ValueTask>(step, run, std::move(data), ValueEstimator(model, tokenizer),
+                                          parts.parallel->rank(), world, parts.progress.step * accumulation, best);
+  ValueTask& value_task = *task;
+  const int64_t steps = total_steps(step.runner, task->steps_per_epoch());
+  parts.config = loop_config(step, run, steps, world);
+  parts.task = std::move(task);
+  log_info("value model ready", {{"parameters", nn::count_params(*model)},
+                                 {"steps", steps},
+                                 {"accumulation", accumulation},
+                                 {"precision", step.actor.model.precision}});
+
+  check_writable_folder(run.folder());
+  if (checkpoint.empty()) {
+    run.clear();
+  }
+  write_file_atomic(run.folder() + "/config.yaml", config::print(step));
+  train::Trainer trainer(std::move(parts));
+  const train::Closing closing = trainer.run();
+  return report_of(trainer, closing, value_task, run);
+}
+
+}  // namespace flexor::recap
