@@ -4,7 +4,7 @@
 
 Makes WORK/v21 once unless --source names a v2.1 dataset: 80 episodes of 300 frames, 2 cameras of 640 x 480, h264 with g=2 (about
 250 MB; tools/make_bench_dataset.py). Every measurement starts with the files in the page cache and nothing left to write.
-Prints one JSON object: seconds (median and all) of each, the start of the program alone, and ratios of medians. LeRobot is
+Prints one JSON object: wall and CPU seconds of each, of the start of the program alone, and ratios of medians. LeRobot is
 timed inside Python, without its imports (4 s and more); flexor as a process, its start included.
 """
 
@@ -12,6 +12,7 @@ import argparse
 import json
 import os
 import pathlib
+import resource
 import shutil
 import statistics
 import subprocess
@@ -23,19 +24,25 @@ import logging, pathlib, sys, time
 logging.disable(logging.CRITICAL)
 import lerobot.scripts.convert_dataset_v21_to_v30 as convert
 convert.tqdm.tqdm = lambda items, **_: items
-begin = time.perf_counter()
+begin, cpu = time.perf_counter(), time.process_time()
 convert.convert_dataset("local/bench", root=sys.argv[1], push_to_hub=False)
 import subprocess
 subprocess.run(["sync", "-f", sys.argv[1]], check=True)
-print(time.perf_counter() - begin)
+print(time.perf_counter() - begin, time.process_time() - cpu)
 """
 
 
+def children_cpu():
+    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return usage.ru_utime + usage.ru_stime
+
+
 def timed(*commands):
-    begin = time.perf_counter()
+    """Wall and CPU seconds."""
+    begin, cpu = time.perf_counter(), children_cpu()
     for command in commands:
         subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
-    return time.perf_counter() - begin
+    return time.perf_counter() - begin, children_cpu() - cpu
 
 
 class Round:
@@ -63,7 +70,7 @@ class Round:
         subprocess.run(["sync", "-f", str(self.options.work)], check=True)
         done = subprocess.run([sys.executable, "-c", LEROBOT, str(self.target)], check=True, capture_output=True, text=True,
                               env=dict(os.environ, HF_HUB_OFFLINE="1"))
-        return float(done.stdout.strip().splitlines()[-1])
+        return tuple(map(float, done.stdout.strip().splitlines()[-1].split()))
 
 
 def main():
@@ -82,19 +89,21 @@ def main():
         subprocess.run([options.flexor, "-q", "dataset", "convert", made, source, "--to", "v2.1"], check=True)
         shutil.rmtree(made)
     rounds, names = Round(options, source), [n for n in ("start", "cp", "flexor", "lerobot") if n not in options.without]
-    seconds = {name: [] for name in names}
+    measured = {name: [] for name in names}
     for _ in range(options.rounds):
         for name in names:
             rounds.clean()
-            seconds[name].append(round(getattr(rounds, name)(), 3))
+            measured[name].append(getattr(rounds, name)())
     rounds.clean()
-    middle = {name: statistics.median(values) for name, values in seconds.items()}
-    result = {"megabytes": round(sum(p.stat().st_size for p in source.rglob("*") if p.is_file()) / 1e6, 1), "seconds": seconds,
-              "median": middle, "load": os.getloadavg()[0],
-              "flexor_over_cp": round((middle["flexor"] - middle["start"]) / middle["cp"], 2)}
-    if "lerobot" in middle:
-        result["lerobot_over_flexor"] = round(middle["lerobot"] / middle["flexor"], 2)
-        result["lerobot_over_flexor_beyond_start"] = round(middle["lerobot"] / (middle["flexor"] - middle["start"]), 2)
+    wall = {name: statistics.median(w for w, _ in values) for name, values in measured.items()}
+    result = {"megabytes": round(sum(p.stat().st_size for p in source.rglob("*") if p.is_file()) / 1e6, 1),
+              "wall_s": {name: [round(w, 2) for w, _ in values] for name, values in measured.items()},
+              "cpu_s": {name: round(statistics.median(c for _, c in values), 2) for name, values in measured.items()},
+              "median_wall_s": {name: round(seconds, 2) for name, seconds in wall.items()}, "load": round(os.getloadavg()[0], 1),
+              "flexor_beyond_start_over_cp": round((wall["flexor"] - wall["start"]) / wall["cp"], 2)}
+    if "lerobot" in wall:
+        result["lerobot_over_flexor"] = round(wall["lerobot"] / wall["flexor"], 2)
+        result["lerobot_over_flexor_beyond_start"] = round(wall["lerobot"] / (wall["flexor"] - wall["start"]), 2)
     print(json.dumps(result))
 
 
