@@ -48,7 +48,8 @@ void fields(config::FieldTable& table, Options& o) {
       .value_name("JSON");
   table("norm_stats", o.norm_stats, "openpi's norm_stats.json; default: the policy's statistics").value_name("FILE");
   table("tokenizer_path", o.tokenizer_path, "file or folder; default: from the policy's folder").value_name("PATH");
-  table("cache", o.cache, "frame cache to read: auto = the dataset's own when fresh, off, or a path").value_name("PATH");
+  table("cache", o.cache, "frame cache to read: auto = the dataset's own when fresh, off, or a path")
+      .value_name("PATH");
   table("threads", o.threads, "0: LibTorch's choice").range(0, 1024);
   table("json", o.json, "print one JSON object instead of text");
 }
