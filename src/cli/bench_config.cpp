@@ -4,6 +4,8 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/str_cat.h"
+#include "cli/policy_folder.h"
 
 namespace flexor::cli {
 
@@ -13,28 +15,49 @@ train::TrainConfig bench_train_config(const std::vector<std::string>& files, std
   if (!has_output) {
     overrides.emplace_back("output_dir=not_written");
   }
-  return train::load_train_config({.files = files, .overrides = std::move(overrides)}, /*world=*/1);
+  train::TrainConfig config =
+      train::load_train_config({.files = files, .overrides = std::move(overrides)}, /*world=*/1);
+  if (config.is_resume()) {
+    throw Error(ErrorKind::kUsage, "a bench measures a new run, found resume=" + config.resume, {}, "resume=false");
+  }
+  return config;
 }
 
-void complete(BenchFlags& flags) {
-  if (!flags.config.empty() || !flags.overrides.empty()) {
-    if (!flags.policy.empty()) {
-      flags.overrides.push_back("policy.path=" + flags.policy);
-    }
-    if (!flags.batch.empty()) {
-      flags.overrides.push_back("batch_file=" + flags.batch);
-    }
-    const train::TrainConfig config = bench_train_config(flags.config, flags.overrides);
-    flags.policy = config.policy.path;
-    flags.batch = config.batch_file;
-    flags.dtype = flags.dtype.value_or(config.policy.config.dtype);
-    flags.master_dtype = flags.master_dtype.value_or(config.optimizer.master_dtype);
-    flags.threads = flags.threads > 0 ? flags.threads : config.threads;
+void fields(config::FieldTable& table, BenchSource& s) {
+  table("policy", s.policy, "policy folder, checkpoint or run folder").value_name("DIR");
+  table("batch", s.batch, "safetensors file of model-side tensors").value_name("FILE");
+  table("config", s.config, "instead of both, or beside them: a training configuration").value_name("FILE");
+  table.rest("key=value", s.overrides, "keys of a training configuration");
+  table("dtype", s.dtype, "default: as config.json says").choices({"float32", "bfloat16", "bfloat16_autocast"});
+  table("threads", s.threads, "0: LibTorch's choice").range(0, 1024);
+}
+
+train::RunPlan bench_plan(const BenchSource& source, std::vector<std::string> more,
+                          const std::vector<std::string>& defaults) {
+  const bool is_plain = source.config.empty() && source.overrides.empty();
+  if (is_plain && (source.policy.empty() || source.batch.empty())) {
+    throw Error(ErrorKind::kUsage, source.policy.empty() ? "no policy was given" : "no batch was given", {},
+                "--policy DIR --batch FILE, or --config FILE");
   }
-  if (flags.policy.empty() || flags.batch.empty()) {
-    throw Error(ErrorKind::kUsage, flags.policy.empty() ? "no policy was given" : "no batch was given", {},
-                "--policy DIR --batch FILE, or --config FILE with policy.path and batch_file");
+  std::vector<std::string> keys = is_plain ? defaults : source.overrides;
+  const auto set = [&](const char* key, const auto& value) { keys.push_back(str_cat(key, "=", value)); };
+  if (!source.policy.empty()) {
+    set("policy.path", policy_folder(source.policy));
   }
+  if (!source.batch.empty()) {
+    set("batch_file", source.batch);
+  }
+  if (source.dtype) {
+    set("policy.dtype", *source.dtype);
+  }
+  if (source.threads) {
+    set("threads", *source.threads);
+  }
+  std::ranges::move(more, std::back_inserter(keys));
+  train::RunPlan plan;
+  plan.config = bench_train_config(source.config, std::move(keys));
+  plan.schedule_steps = plan.config.steps;
+  return plan;
 }
 
 }  // namespace flexor::cli

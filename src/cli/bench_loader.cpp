@@ -2,6 +2,7 @@
 #include <ostream>
 
 #include "base/error.h"
+#include "base/str_cat.h"
 #include "cli/bench_config.h"
 #include "cli/bench_stats.h"
 #include "cli/commands.h"
@@ -18,9 +19,9 @@ namespace {
 struct Options {
   std::string dataset;
   std::vector<std::string> config, overrides;
-  std::string resize = "uint8", cache = "auto";
-  int64_t batch_size = 8, num_workers = 2, prefetch = 2, image_size = 224, horizon = 50;
-  int64_t steps = 50, warmup = 5, seed = 1000;
+  std::optional<std::string> resize, cache;
+  std::optional<int64_t> batch_size, num_workers, prefetch, image_size, horizon, seed;
+  int64_t steps = 50, warmup = 5;
   bool json = false;
 };
 
@@ -28,31 +29,63 @@ void fields(config::FieldTable& table, Options& o) {
   table("dataset", o.dataset, "dataset folder, the one that holds meta/info.json").value_name("DIR");
   table("config", o.config, "instead: the data of this training configuration, read as `flexor train` reads them")
       .value_name("FILE");
-  table.rest("key=value", o.overrides, "with --config: keys over the file");
-  table("batch_size", o.batch_size, "samples a batch").range(1, 65536);
-  table("num_workers", o.num_workers, "decoding threads; 0: the measuring thread decodes").range(0, 1024);
-  table("prefetch", o.prefetch, "batches read ahead per worker").range(1, 1024);
-  table("image_size", o.image_size, "pictures are resized to this square with padding; 0: as recorded").range(0, 4096);
-  table("resize", o.resize, "pictures as rounded uint8 or as float32").choices({"uint8", "float"});
-  table("cache", o.cache, "frame cache to read: auto = the dataset's own when fresh, off, or a path").value_name("PATH");
-  table("horizon", o.horizon, "steps of the action window; 0: no actions").range(0, 4096);
+  table.rest("key=value", o.overrides, "keys of a training configuration");
+  table("batch_size", o.batch_size, "samples a batch; default: 8, or the configuration's").range(1, 65536);
+  table("num_workers", o.num_workers,
+        "decoding threads, 0: the measuring thread decodes; default: 2, or the configuration's")
+      .range(0, 1024);
+  table("prefetch", o.prefetch, "batches read ahead per worker; default: 2, or the configuration's").range(1, 1024);
+  table("image_size", o.image_size,
+        "without a configuration: pictures are resized to this square with padding, 0: as recorded; default: 224")
+      .range(0, 4096);
+  table("resize", o.resize, "pictures as rounded uint8 or as float32; default: uint8, or the configuration's")
+      .choices({"uint8", "float"});
+  table("cache", o.cache,
+        "frame cache to read: auto = the dataset's own when fresh, off, or a path; default: auto, or the "
+        "configuration's")
+      .value_name("PATH");
+  table("horizon", o.horizon, "without a configuration: steps of the action window, 0: no actions; default: 50")
+      .range(0, 4096);
   table("steps", o.steps, "batches to measure").range(1, 1e6);
   table("warmup", o.warmup, "batches before that").range(0, 1e6);
-  table("seed", o.seed, "of the order");
+  table("seed", o.seed, "of the order; default: 1000, or the configuration's").range(0, 4294967295.0);
   table("json", o.json, "print one JSON object instead of text");
 }
 
 data::LoaderConfig loader_config(const Options& o) {
   data::LoaderConfig config;
-  config.num_workers = static_cast<int>(o.num_workers);
-  config.prefetch = static_cast<int>(o.prefetch);
+  config.num_workers = static_cast<int>(o.num_workers.value_or(2));
+  config.prefetch = static_cast<int>(o.prefetch.value_or(2));
   config.format.float_pictures = o.resize == "float";
-  config.format.height = config.format.width = o.image_size;
-  config.format.action_horizon = o.horizon;
-  config.format.frame_cache = o.cache;
-  config.sampler.seed = config.format.seed = static_cast<uint64_t>(o.seed);
-  config.sampler.batch_size = o.batch_size;
+  config.format.height = config.format.width = o.image_size.value_or(224);
+  config.format.action_horizon = o.horizon.value_or(50);
+  config.format.frame_cache = o.cache.value_or("auto");
+  config.sampler.seed = config.format.seed = static_cast<uint64_t>(o.seed.value_or(1000));
+  config.sampler.batch_size = o.batch_size.value_or(8);
   return config;
+}
+
+/// Keys of the configuration, with what flags say over them.
+std::vector<std::string> keys_of(const Options& o) {
+  if (o.image_size || o.horizon) {
+    throw Error(ErrorKind::kUsage,
+                "a configuration's policy decides picture size and action window, found " +
+                    std::string(o.image_size ? "--image-size" : "--horizon"),
+                {}, "policy.image_resolution and policy.chunk_size are its keys");
+  }
+  std::vector<std::string> keys = o.overrides;
+  const auto set = [&](const char* key, const auto& value) {
+    if (value) {
+      keys.push_back(str_cat(key, "=", *value));
+    }
+  };
+  set("batch_size", o.batch_size);
+  set("num_workers", o.num_workers);
+  set("prefetch", o.prefetch);
+  set("dataset.resize", o.resize);
+  set("dataset.cache", o.cache);
+  set("seed", o.seed);
+  return keys;
 }
 
 struct Source {
@@ -73,7 +106,7 @@ Source open_source(const Options& options) {
     return {std::make_shared<const data::Mixture>(data::Dataset::open(dataset_options)), loader_config(options),
             options.dataset};
   }
-  const train::TrainConfig config = bench_train_config(options.config, options.overrides);
+  const train::TrainConfig config = bench_train_config(options.config, keys_of(options));
   const train::TrainingData data = train::open_training_data(config);
   return {data.train, train::loader_config(config, train::policy_for_data(config, *data.all), /*rank=*/0, /*world=*/1),
           config.dataset.root};

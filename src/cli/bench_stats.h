@@ -29,7 +29,7 @@ class Stopwatch {
 /// Largest resident memory of this process in GiB.
 double peak_rss_gib();
 
-/// Prints `result` as one JSON object, or its plain members one a line.
+/// What a bench prints of `result`: one JSON object on one line, or its members one a line (objects and lists as JSON).
 std::string bench_text(const Json& result, bool json);
 
 }  // namespace flexor::cli

@@ -185,15 +185,25 @@ TrainerParts build(const RunPlan& plan, Inputs inputs, std::unique_ptr<ParallelC
   return parts;
 }
 
+/// What holds for the whole process.
+void apply_settings(const TrainConfig& config) {
+  if (config.threads > 0) {
+    at::set_num_threads(static_cast<int>(config.threads));
+  }
+  at::globalContext().setDeterministicAlgorithms(config.deterministic, /*warn_only=*/false);
+}
+
 }  // namespace
+
+TrainerParts open_run(const RunPlan& plan) {
+  apply_settings(plan.config);
+  return build(plan, prepare(plan), single_process());
+}
 
 RunResult run(const config::Sources& sources) {
   install_interrupt_handlers();
   const RunPlan plan = plan_run(sources, launched_world());
-  if (plan.config.threads > 0) {
-    at::set_num_threads(static_cast<int>(plan.config.threads));
-  }
-  at::globalContext().setDeterministicAlgorithms(plan.config.deterministic, /*warn_only=*/false);
+  apply_settings(plan.config);
   const Inputs inputs = prepare(plan);
   check_writable_folder(plan.config.output_dir);
   auto parallel = single_process();

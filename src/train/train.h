@@ -3,7 +3,8 @@
 #include <string>
 
 #include "config/load.h"
-#include "train/train_config.h"
+#include "train/run_folder.h"
+#include "train/trainer.h"
 
 namespace flexor::train {
 
@@ -21,5 +22,9 @@ struct RunResult {
 ///         Error(kFile), Error(kData), Error(kCheckpoint) for what the run is made of; Error(kRuntime) for a loss that
 ///         is not finite; Error(kInterrupted), Error(kTerminated) after the step was finished and a checkpoint saved
 RunResult run(const config::Sources& sources);
+
+/// What run() trains, ready for its first step, for measuring: nothing is written. Sets threads and determinism of the
+/// process. @throws Error as run()
+TrainerParts open_run(const RunPlan& plan);
 
 }  // namespace flexor::train

@@ -11,8 +11,8 @@
 
 namespace flexor::train {
 
-/// The flow-matching loss on held-out episodes. Frames are evenly spaced, noise and times belong to the frames and
-/// depend on the seed and the batch size only, so that losses of different steps and runs compare.
+/// The flow-matching loss on held-out episodes. Frames are evenly spaced; noise and time of a frame depend on nothing
+/// but the seed, the batch size and its place in the list, so that losses of different steps and runs compare.
 class Validator {
  public:
   Validator(const TrainConfig& config, const schema::PolicyConfig& policy,
