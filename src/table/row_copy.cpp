@@ -8,8 +8,8 @@
 
 #include "base/file.h"
 #include "table/arrow_chunks.h"
+#include "table/arrow_rows.h"
 #include "table/arrow_status.h"
-#include "table/row_state.h"
 
 namespace flexor::table {
 namespace {

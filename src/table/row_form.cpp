@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "table/arrow_chunks.h"
-#include "table/row_state.h"
+#include "table/arrow_rows.h"
 
 namespace flexor::table {
 namespace {

@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "base/file.h"
+#include "table/arrow_rows.h"
 #include "table/arrow_status.h"
-#include "table/row_state.h"
 
 namespace flexor::table {
 namespace {

@@ -3,8 +3,8 @@
 #include <utility>
 
 #include "table/arrow_chunks.h"
+#include "table/arrow_rows.h"
 #include "table/row_copy.h"
-#include "table/row_state.h"
 
 // What Rows hands out as plain vectors.
 namespace flexor::table {

@@ -6,8 +6,8 @@
 #include <unordered_map>
 #include <utility>
 
+#include "table/arrow_rows.h"
 #include "table/arrow_status.h"
-#include "table/row_state.h"
 
 namespace flexor::table {
 
