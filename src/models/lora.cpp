@@ -126,14 +126,4 @@ std::vector<std::string> add_lora(PolicyModel& model, const LoraOptions& options
   return names;
 }
 
-void merge_lora(PolicyModel& model) {
-  nn::for_each_linear(model, [](const std::string&, nn::Linear& layer) {
-    if (layer.lora_a.defined()) {
-      const bool trained = layer.weight.requires_grad();
-      layer.weight = layer.merged().set_requires_grad(trained);
-      layer.lora_a = layer.lora_b = Tensor();
-    }
-  });
-}
-
 }  // namespace flexor::models

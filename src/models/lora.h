@@ -23,12 +23,10 @@ struct LoraOptions {
 /// Adds adapters to the matching linear layers and freezes what the style freezes: with "lerobot" (PEFT) everything
 /// else, with "openpi" the language-model weights of the adapted stacks, while vision tower and projections go on
 /// training. The adapters are parameters from then on (".lora_A.weight", ".lora_B.weight" after the layer's own).
+/// save_weights() merges them into what it writes, so that the file needs no adapters; for an exact continuation store
+/// the adapters (named_params) and load the base weights again.
 /// @return names of the adapted layers
 /// @throws Error(kConfig) for an unknown style, a rank below 1, or a target that matches no layer
 std::vector<std::string> add_lora(PolicyModel& model, const LoraOptions& options, at::Generator& generator);
-
-/// Adds every adapter to its weight and removes it. save_weights() does the same in what it writes, so that the file
-/// needs no adapters; for an exact continuation store the adapters (named_params) and load the base weights again.
-void merge_lora(PolicyModel& model);
 
 }  // namespace flexor::models

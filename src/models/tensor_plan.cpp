@@ -1,7 +1,5 @@
 #include "models/tensor_plan.h"
 
-#include <filesystem>
-
 #include "base/error.h"
 #include "base/str_cat.h"
 #include "nn/named_params.h"
@@ -9,20 +7,6 @@
 #include "tensor/tensor.h"
 
 namespace flexor::models {
-
-std::string weights_file(const std::string& path) {
-  if (!std::filesystem::is_directory(path)) {
-    return path;
-  }
-  for (const char* name : {"model.safetensors", "model.safetensors.index.json"}) {
-    const auto file = std::filesystem::path(path) / name;
-    if (std::filesystem::exists(file)) {
-      return file.string();
-    }
-  }
-  throw Error(ErrorKind::kFile, "no model.safetensors and no model.safetensors.index.json", path,
-              "give the folder of a checkpoint that holds config.json and its weights (pretrained_model)");
-}
 
 TensorPlan::TensorPlan(PolicyModel& model) : model_(model) {
   nn::for_each_param(model, [this](const std::string& name, Tensor& parameter) {

@@ -10,10 +10,6 @@
 
 namespace flexor::models {
 
-/// The weights file of a path: the file itself, or model.safetensors / model.safetensors.index.json of a folder.
-/// @throws Error(kFile) if there is none
-std::string weights_file(const std::string& path);
-
 /// Which tensor of which open file fills which parameter; nothing is touched until apply().
 class TensorPlan {
  public:

@@ -1,6 +1,7 @@
 #include "models/weights.h"
 
 #include <algorithm>
+#include <filesystem>
 
 #include "base/error.h"
 #include "base/str_cat.h"
@@ -41,6 +42,20 @@ void refuse_partial(const LoadReport& report, const std::string& path) {
 }
 
 }  // namespace
+
+std::string weights_file(const std::string& path) {
+  if (!std::filesystem::is_directory(path)) {
+    return path;
+  }
+  for (const char* name : {"model.safetensors", "model.safetensors.index.json"}) {
+    const auto file = std::filesystem::path(path) / name;
+    if (std::filesystem::exists(file)) {
+      return file.string();
+    }
+  }
+  throw Error(ErrorKind::kFile, "no model.safetensors and no model.safetensors.index.json", path,
+              "give the folder of a checkpoint that holds config.json and its weights (pretrained_model)");
+}
 
 LoadReport load_weights(PolicyModel& model, const std::string& path, const LoadOptions& options) {
   const std::string where = weights_file(path);

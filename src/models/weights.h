@@ -8,6 +8,10 @@
 
 namespace flexor::models {
 
+/// The weights file of a path: the file itself, or model.safetensors / model.safetensors.index.json of a folder.
+/// @throws Error(kFile) if there is none
+std::string weights_file(const std::string& path);
+
 struct LoadOptions {
   bool allow_partial = false;  ///< accept missing and unused tensors (they are reported); misshapen ones never
 };

@@ -2,9 +2,6 @@
 
 #include <ATen/CPUGeneratorImpl.h>
 
-#include "base/error.h"
-#include "base/str_cat.h"
-#include "tensor/shape.h"
 #include "tensor/tensor.h"
 
 namespace flexor {
@@ -20,21 +17,16 @@ uint64_t mix(uint64_t x) {
 
 }  // namespace
 
-at::Generator make_generator(uint64_t seed) { return at::detail::createCPUGenerator(seed); }
+at::Generator make_generator(uint64_t seed) {
+  return at::detail::createCPUGenerator(seed);
+}
 
 uint64_t stream_seed(uint64_t seed, uint64_t a, uint64_t b, uint64_t c) {
   return mix(mix(mix(mix(seed) ^ a) ^ b) ^ c);
 }
 
-at::Tensor generator_state(const at::Generator& generator) { return generator.get_state(); }
-
-void set_generator_state(at::Generator& generator, const at::Tensor& state) {
-  const int64_t size = generator.get_state().numel();
-  if (state.scalar_type() != at::kByte || state.numel() != size) {
-    throw Error(ErrorKind::kCheckpoint, str_cat("a generator state is uint8 [", size, "], got ",
-                                                dtype_name(state.scalar_type()), " ", shape_text(state.sizes())));
-  }
-  generator.set_state(state.contiguous().cpu());
+at::Tensor generator_state(const at::Generator& generator) {
+  return generator.get_state();
 }
 
 }  // namespace flexor

@@ -1,7 +1,6 @@
 #include "tensor/rng.h"
 
 #include <gtest/gtest.h>
-
 #include <set>
 
 #include "base/error.h"
@@ -12,15 +11,14 @@
 namespace flexor {
 namespace {
 
-TEST(Rng, AStateContinuesTheSameNumbers) {
+TEST(Rng, AStateOfPyTorchContinuesTheSameNumbers) {
   at::Generator generator = make_generator(3);
   (void)at::randn({5}, generator);
   const Tensor state = generator_state(generator);
   const Tensor next = at::randn({7}, generator);
   at::Generator other = make_generator(99);
-  set_generator_state(other, state);
+  other.set_state(state);
   EXPECT_TRUE(at::equal(at::randn({7}, other), next));
-  EXPECT_THROW(set_generator_state(other, at::zeros({4}, at::kByte)), Error);
 }
 
 TEST(Rng, StreamsOfNearbyArgumentsDiffer) {
@@ -57,8 +55,7 @@ TEST(Shape, AMismatchSaysExpectedAndFound) {
   } catch (const Error& error) {
     EXPECT_STREQ(error.what(), "x [B, D]: expected shape [2, 4], got [2, 3]");
   }
-  EXPECT_THROW(dtype_from_name("float33"), Error);
-  EXPECT_EQ(dtype_from_name(dtype_name(at::kBFloat16)), at::kBFloat16);
+  EXPECT_EQ(dtype_name(at::kBFloat16), "bfloat16");
 }
 
 }  // namespace

@@ -43,17 +43,6 @@ std::string_view dtype_name(at::ScalarType dtype) {
   return c10::toString(dtype);
 }
 
-at::ScalarType dtype_from_name(std::string_view name) {
-  std::string known_names;
-  for (const auto& [dtype, known] : kDtypes) {
-    if (known == name) {
-      return dtype;
-    }
-    known_names += (known_names.empty() ? "" : ", ") + std::string(known);
-  }
-  throw Error(ErrorKind::kConfig, str_cat("unknown dtype '", name, "'"), "", "known: " + known_names);
-}
-
 void check_shape(const at::Tensor& tensor, std::initializer_list<int64_t> expected, std::string_view what) {
   const at::IntArrayRef wanted(expected.begin(), expected.size());
   if (!tensor.defined()) {
@@ -62,7 +51,8 @@ void check_shape(const at::Tensor& tensor, std::initializer_list<int64_t> expect
   const auto fits = [](int64_t want, int64_t have) { return want == -1 || want == have; };
   const auto sizes = tensor.sizes();
   if (!std::equal(wanted.begin(), wanted.end(), sizes.begin(), sizes.end(), fits)) {
-    throw Error(ErrorKind::kRuntime, str_cat(what, ": expected shape ", shape_text(wanted), ", got ", shape_text(sizes)));
+    throw Error(ErrorKind::kRuntime,
+                str_cat(what, ": expected shape ", shape_text(wanted), ", got ", shape_text(sizes)));
   }
 }
 

@@ -1,6 +1,5 @@
 #pragma once
 #include <ATen/core/Tensor.h>
-
 #include <cstdint>
 #include <initializer_list>
 #include <string>
@@ -13,8 +12,6 @@ std::string shape_text(at::IntArrayRef shape);
 
 /// "float32", "bfloat16", "int64", ...: the names that PyTorch and the config use.
 std::string_view dtype_name(at::ScalarType dtype);
-/// @throws Error(kConfig) naming the known ones
-at::ScalarType dtype_from_name(std::string_view name);
 
 /// @param expected  sizes, -1 for any
 /// @param what      what the tensor is and its axes: "attention: x [B, L, D]"

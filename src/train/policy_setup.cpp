@@ -1,8 +1,6 @@
 #include "train/policy_setup.h"
 
-#include <filesystem>
 #include <map>
-#include <optional>
 
 #include "base/error.h"
 #include "base/log.h"
@@ -75,16 +73,6 @@ void attach_lora(models::PolicyModel& model, const TrainConfig& config) {
   log_info("low-rank adapters added", {{"layers", layers.size()}, {"style", config.lora.style}});
 }
 
-std::optional<SafetensorsFile> open_weights(const std::string& path) {
-  namespace fs = std::filesystem;
-  for (const std::string& file : {path, path + "/model.safetensors", path + "/model.safetensors.index.json"}) {
-    if (fs::is_regular_file(file)) {
-      return SafetensorsFile::open(file);
-    }
-  }
-  return std::nullopt;
-}
-
 }  // namespace
 
 std::unique_ptr<models::PolicyModel> build_model(const RunPlan& plan, const schema::PolicyConfig& policy) {
@@ -105,12 +93,9 @@ std::unique_ptr<models::PolicyModel> build_model(const RunPlan& plan, const sche
 
 void sharpen_masters(optim::AdamW& optimizer, const std::string& weights_path, bool is_pi05) {
   const at::NoGradGuard no_graph;
-  const std::optional<SafetensorsFile> file = open_weights(weights_path);
-  if (!file) {
-    return;
-  }
+  const SafetensorsFile file = SafetensorsFile::open(models::weights_file(weights_path));
   std::map<std::string, std::string> key_of;
-  for (const SafetensorsFile::Entry& entry : file->entries()) {
+  for (const SafetensorsFile::Entry& entry : file.entries()) {
     const models::MappedKey mapped = models::map_policy_key(entry.name, is_pi05);
     if (!mapped.skipped && entry.dtype == at::kFloat) {
       key_of[mapped.name] = entry.name;
@@ -119,7 +104,7 @@ void sharpen_masters(optim::AdamW& optimizer, const std::string& weights_path, b
   for (optim::Slot& slot : optimizer.slots()) {
     const auto found = key_of.find(slot.name);
     if (slot.master.defined() && found != key_of.end()) {
-      slot.master.copy_(file->get(found->second));
+      slot.master.copy_(file.get(found->second));
     }
   }
 }
