@@ -5,12 +5,9 @@
 #include <utility>
 
 #include "base/error.h"
-#include "base/file.h"
-#include "base/json.h"
 #include "base/str_cat.h"
 #include "base/text.h"
-#include "tensor/safetensors.h"
-#include "tensor/tensor.h"
+#include "schema/openpi_policy.h"
 
 namespace flexor::data {
 namespace {
@@ -34,22 +31,6 @@ std::string find_norm_stats(const std::string& folder) {
   return found.empty() ? std::string() : found[0];
 }
 
-/// "pi05" or "pi0", by the name of the layers that take the time in.
-std::string policy_type(const std::string& weights) {
-  check_input_file(weights);
-  const SafetensorsFile file = SafetensorsFile::open(weights);
-  for (const auto& entry : file.entries()) {
-    if (entry.name.ends_with("action_time_mlp_in.weight")) {
-      return "pi0";
-    }
-    if (entry.name.ends_with("time_mlp_in.weight")) {
-      return "pi05";
-    }
-  }
-  throw Error(ErrorKind::kCheckpoint, "neither time_mlp_in nor action_time_mlp_in: not the weights of pi0 or pi0.5",
-              weights);
-}
-
 /// The length of a feature by the statistics.
 void set_width(schema::PolicyFeature& feature, const schema::NormStats& stats) {
   if (const auto it = stats.find(feature.name); it != stats.end()) {
@@ -59,40 +40,8 @@ void set_width(schema::PolicyFeature& feature, const schema::NormStats& stats) {
 
 }  // namespace
 
-std::optional<schema::PolicyConfig> read_openpi_policy(const std::string& folder) {
-  const std::string path = (fs::path(folder) / "config.json").string();
-  std::error_code ignored;
-  if (!fs::is_regular_file(path, ignored)) {
-    return std::nullopt;
-  }
-  const Json json = Json::read_file(path);
-  if (json.find("type") != nullptr || json.find("action_horizon") == nullptr) {
-    return std::nullopt;
-  }
-  const std::string type = policy_type((fs::path(folder) / "model.safetensors").string());
-  schema::PolicyConfig config = schema::policy_config_from_openpi(json, type, path);
-  Json ours = Json::object({{"type", type}});
-  for (const char* key : {"image_resolution", "architecture"}) {
-    if (const Json* value = json.find(key)) {
-      ours[key] = *value;
-    }
-  }
-  const schema::PolicyConfig sizes = schema::policy_config_from_json(ours, path);
-  config.image_resolution = sizes.image_resolution;
-  config.architecture = sizes.architecture;
-  const std::vector<int64_t> picture = {3, config.image_resolution[0], config.image_resolution[1]};
-  config.input_features.clear();
-  for (const char* camera : {"base_0_rgb", "left_wrist_0_rgb", "right_wrist_0_rgb"}) {
-    config.input_features.push_back({str_cat(schema::kImagePrefix, camera), schema::FeatureType::kVisual, picture});
-  }
-  config.input_features.push_back(
-      {std::string(schema::kStateKey), schema::FeatureType::kState, {config.max_state_dim}});
-  config.output_features = {{std::string(schema::kActionKey), schema::FeatureType::kAction, {config.max_action_dim}}};
-  return config;
-}
-
 std::optional<OpenpiCheckpoint> read_openpi_checkpoint(const std::string& folder, const std::string& norm_stats) {
-  std::optional<schema::PolicyConfig> policy = read_openpi_policy(folder);
+  std::optional<schema::PolicyConfig> policy = schema::read_openpi_policy(folder);
   if (!policy) {
     return std::nullopt;
   }

@@ -3,10 +3,8 @@
 #include <filesystem>
 
 #include "base/error.h"
-#include "base/file.h"
-#include "base/json.h"
 #include "base/str_cat.h"
-#include "schema/policy_config.h"
+#include "schema/openpi_policy.h"
 
 namespace flexor::models {
 namespace {
@@ -30,9 +28,12 @@ std::unique_ptr<PolicyModel> open_model(const std::string& folder, const std::op
         ErrorKind::kFile, "no such policy folder", folder,
         "give the folder that holds config.json and model.safetensors: RUN_DIR/checkpoints/last/pretrained_model");
   }
-  const std::string path = (std::filesystem::path(folder) / "config.json").string();
-  check_input_file(path);
-  schema::PolicyConfig config = schema::policy_config_from_json(Json::read_file(path), path);
+  return open_model(folder, schema::read_policy_config(folder), dtype, compute, load);
+}
+
+std::unique_ptr<PolicyModel> open_model(const std::string& folder, schema::PolicyConfig config,
+                                        const std::optional<std::string>& dtype, ComputeOptions compute,
+                                        const LoadOptions& load) {
   set_dtype(dtype.value_or(config.dtype), config, compute);
   std::unique_ptr<PolicyModel> model = make_policy(config, compute);
   load_weights(*model, folder, load);

@@ -20,7 +20,7 @@ constexpr double kMaxBeta = 1.0 - 1e-9;  // with 1 the moments stay zero and the
 void fields(config::FieldTable& table, AdamWConfig& config) {
   table("lr", config.lr, "peak learning rate").range(0, 1e3);
   table("betas", config.betas, "decay of the two moments, below 1").range(0, kMaxBeta);
-  table("eps", config.eps, "added to the denominator").range(0, 1);
+  table("eps", config.eps, "added to the denominator, above 0").range(1e-30, 1);
   table("weight_decay", config.weight_decay, "decoupled weight decay of all parameters").range(0, 1e3);
   table("grad_clip_norm", config.grad_clip_norm, "largest global norm of the gradient; 0: no clipping").range(0, 1e12);
   table("master_dtype", config.master_dtype,

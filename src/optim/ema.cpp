@@ -7,9 +7,11 @@
 
 namespace flexor::optim {
 
+constexpr double kMaxDecay = 1.0 - 1e-9;  // with 1 the average stays what the weights were before the first step
+
 void fields(config::FieldTable& table, EmaConfig& config) {
   table("enable", config.enable, "keep a moving average of the weights; checkpoints get it as pretrained_model_ema");
-  table("decay", config.decay, "share of the old average in each step").range(0, 1);
+  table("decay", config.decay, "share of the old average in each step, below 1").range(0, kMaxDecay);
 }
 
 Ema::Ema(const EmaConfig& config, const std::vector<Slot>& slots) : decay_(config.decay) {

@@ -60,17 +60,6 @@ data::ProcessorConfig read_processor(const std::string& folder, const schema::Po
   return config;
 }
 
-std::unique_ptr<models::PolicyModel> open_openpi_model(const std::string& folder, schema::PolicyConfig config,
-                                                       const PolicyOptions& options) {
-  models::ComputeOptions compute = options.compute;
-  const std::string dtype = options.dtype.value_or(config.dtype);
-  compute.autocast = dtype == "bfloat16_autocast";
-  config.dtype = compute.autocast ? "float32" : dtype;
-  auto model = models::make_policy(config, compute);
-  models::load_weights(*model, folder);
-  return model;
-}
-
 }  // namespace
 
 Policy Policy::open(const std::string& folder, const PolicyOptions& options) {
@@ -78,7 +67,7 @@ Policy Policy::open(const std::string& folder, const PolicyOptions& options) {
   data::ProcessorConfig processor;
   if (auto openpi = data::read_openpi_checkpoint(folder, options.norm_stats)) {
     processor = std::move(openpi->processor);
-    model = open_openpi_model(folder, std::move(openpi->policy), options);
+    model = models::open_model(folder, std::move(openpi->policy), options.dtype, options.compute);
   } else {
     model = models::open_model(folder, options.dtype, options.compute);
     processor = read_processor(folder, model->config(), options);

@@ -15,6 +15,8 @@
 namespace flexor::report {
 namespace {
 
+constexpr const char* kDamagedRow = "remove the line; training removes such lines itself when it is resumed";
+
 namespace fs = std::filesystem;
 
 void flatten(const Json& value, const std::string& prefix, Pairs& pairs) {
@@ -58,11 +60,11 @@ void read_metrics(const std::string& path, RunFiles& run) {
         run.num_cut_lines = 1;
         return;
       }
-      throw Error(ErrorKind::kData, error.what(), where);
+      throw Error(ErrorKind::kData, error.what(), where, kDamagedRow);
     }
     const Json* step = row.find("step");
     if (step == nullptr || !step->is_number()) {
-      throw Error(ErrorKind::kData, "expected an object with the number 'step'", where);
+      throw Error(ErrorKind::kData, "expected an object with the number 'step'", where, kDamagedRow);
     }
     for (const auto& [name, value] : row.as_object()) {
       if (name != "step" && (value.is_number() || value.is_null())) {

@@ -166,6 +166,10 @@ std::vector<config::Finding> check(const PolicyConfig& config, const std::string
                   str_cat("expected at most chunk_size ", config.chunk_size, ", found ", config.n_action_steps));
   checker.require(config.min_period < config.max_period, "min_period",
                   str_cat("expected less than max_period ", config.max_period, ", found ", config.min_period));
+  constexpr double kRounding = 1e-9;
+  const double latest = config.time_sampling_scale + config.time_sampling_offset;
+  checker.require(latest <= 1.0 + kRounding, "time_sampling_offset",
+                  str_cat("expected times of at most 1, found scale + offset of ", latest));
   check_sizes(config, checker);
   check_features(config, checker);
   for (const char* key : {"use_visual_memory", "use_proprioceptive_memory"}) {

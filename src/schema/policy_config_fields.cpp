@@ -69,7 +69,7 @@ void training_fields(config::FieldTable& table, PolicyConfig& c) {
   table("train_expert_only", c.train_expert_only, "train only the action expert and the small projections");
   table("optimizer_lr", c.optimizer_lr, "peak learning rate").range(0, 1e3);
   table("optimizer_betas", c.optimizer_betas, "AdamW's betas, below 1").range(0, 1.0 - 1e-9);
-  table("optimizer_eps", c.optimizer_eps, "AdamW's epsilon").range(0, 1);
+  table("optimizer_eps", c.optimizer_eps, "AdamW's epsilon, above 0").range(1e-30, 1);
   table("optimizer_weight_decay", c.optimizer_weight_decay, "decoupled weight decay, of every parameter").range(0, 1e3);
   table("optimizer_grad_clip_norm", c.optimizer_grad_clip_norm, "largest global norm of the gradients").range(0, 1e12);
   table("scheduler_warmup_steps", c.scheduler_warmup_steps, "steps of linear warmup").range(0, 1e12);

@@ -16,17 +16,28 @@ namespace {
 const std::array<std::pair<std::string_view, double>, 3> kFixedSizes = {
     {{"layer_norm_eps", 1e-6}, {"rms_norm_eps", 1e-6}, {"rope_theta", 10000.0}}};
 
+constexpr const char* kHint = "copy config.json from the policy again, or put the value right";
+constexpr int64_t kMaxSize = 1 << 20;  // of one axis of a feature
+
+int64_t axis_from_json(const Json& json) {
+  const int64_t size = json.as_int();
+  if (size < 1 || size > kMaxSize) {
+    throw Error(ErrorKind::kCheckpoint, str_cat("'shape': expected sizes of 1 to ", kMaxSize, ", found ", size));
+  }
+  return size;
+}
+
 std::vector<PolicyFeature> features_from_json(const Json& json, const std::string& where) {
   std::vector<PolicyFeature> features;
   for (const auto& [name, entry] : json.as_object()) {
     try {
       PolicyFeature feature{name, feature_type_from_name(entry.at("type").as_string()), {}};
       for (const Json& size : entry.at("shape").as_array()) {
-        feature.shape.push_back(size.as_int());
+        feature.shape.push_back(axis_from_json(size));
       }
       features.push_back(std::move(feature));
     } catch (const Error& error) {
-      throw Error(ErrorKind::kCheckpoint, error.what(), str_cat(where, ", ", name));
+      throw Error(ErrorKind::kCheckpoint, error.what(), str_cat(where, ", ", name), kHint);
     }
   }
   return features;
@@ -47,7 +58,7 @@ Json without_fixed_sizes(Json architecture, const std::string& where) {
     const Json* value = architecture.find(key);
     if (value != nullptr && (!value->is_number() || value->as_double() != expected)) {
       throw Error(ErrorKind::kCheckpoint, str_cat("expected ", expected, ", found ", value->dump()),
-                  str_cat(where, ", architecture.", key));
+                  str_cat(where, ", architecture.", key), "Flexor computes with this constant only");
     }
     architecture.erase(key);
   }
@@ -85,7 +96,7 @@ PolicyConfig policy_config_from_json(const Json& json, const std::string& where)
     if (error.kind() == ErrorKind::kCheckpoint) {
       throw;
     }
-    throw Error(ErrorKind::kCheckpoint, error.what(), where, error.hint());
+    throw Error(ErrorKind::kCheckpoint, error.what(), where, error.hint().empty() ? kHint : error.hint());
   }
 }
 
@@ -109,7 +120,7 @@ PolicyConfig policy_config_from_openpi(const Json& json, std::string_view type, 
     }
     config.sizes();  // for unknown variants
   } catch (const Error& error) {
-    throw Error(ErrorKind::kCheckpoint, error.what(), where);
+    throw Error(ErrorKind::kCheckpoint, error.what(), where, kHint);
   }
   return config;
 }

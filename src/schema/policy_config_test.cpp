@@ -138,6 +138,26 @@ TEST(PolicyConfig, BadFilesAreNamed) {
   json["input_features"]["observation.state"]["type"] = Json("SOUND");
   EXPECT_THAT(error_of(json), HasSubstr("observation.state"));
   EXPECT_THAT(error_of(Json::array()), HasSubstr("config.json"));
+  json = golden("pi05");
+  json["output_features"]["action"]["shape"] = Json(std::vector<int64_t>{-1});
+  EXPECT_THAT(error_of(json), HasSubstr("'shape': expected sizes of 1 to 1048576, found -1 (config.json, action)"));
+}
+
+TEST(PolicyConfig, EveryWrongTypeHasAPlaceAndAHint) {
+  const Json whole = golden("pi05");
+  for (const auto& [key, original] : whole.as_object()) {
+    for (const Json& value : {Json(), Json(-1), Json("x"), Json::array(), Json::object({{"a", Json()}}), Json(true)}) {
+      Json json = whole;
+      json[key] = value;
+      try {
+        policy_config_from_json(json, "config.json");
+      } catch (const Error& error) {
+        EXPECT_EQ(error.kind(), ErrorKind::kCheckpoint);
+        EXPECT_THAT(error.where(), HasSubstr("config.json")) << key << " = " << value.dump();
+        EXPECT_FALSE(error.hint().empty()) << key << " = " << value.dump() << ": " << error.what();
+      }
+    }
+  }
 }
 
 TEST(PolicyConfig, RulesAcrossFieldsNameTheirKeys) {

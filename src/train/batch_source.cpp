@@ -54,7 +54,7 @@ class DatasetSource final : public BatchSource {
   double waited_s() const override { return loader_.waited_s(); }
   Position position() const override {
     const data::SamplerState state = loader_.state();
-    return {state.epoch, state.start_index};
+    return {state.epoch, state.start_index, size_};
   }
 
  private:
@@ -90,7 +90,7 @@ class FileSource final : public BatchSource {
   }
   DataSize size() const override { return {file_.batch.size(), 1}; }
   double waited_s() const override { return 0.0; }
-  Position position() const override { return {given_, 0}; }
+  Position position() const override { return {given_, 0, {0, 0}}; }
 
  private:
   Tensor pick(const std::string& per_step, const std::string& fallback, int64_t step) const {

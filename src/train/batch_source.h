@@ -30,6 +30,7 @@ class BatchSource {
   virtual double waited_s() const = 0;  ///< seconds that next() waited for decoding, since the start
   struct Position {
     int64_t epoch = 0, start_index = 0;
+    DataSize data;  ///< what the order is drawn over; nothing without a dataset
   };
   virtual Position position() const = 0;  ///< before the next batch
 };

@@ -2,11 +2,13 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <span>
 #include <utility>
 #include <vector>
 
 #include "base/error.h"
 #include "base/file.h"
+#include "base/file_errors.h"
 #include "base/str_cat.h"
 #include "models/weights.h"
 #include "optim/optimizer_state.h"
@@ -15,17 +17,13 @@
 #include "train/lerobot_train_config.h"
 #include "train/policy_setup.h"
 #include "train/python_rng.h"
+#include "train/training_state.h"
 
 namespace flexor::train {
 
 namespace fs = std::filesystem;
 
 namespace {
-
-constexpr const char* kStateFile = "/flexor_state.safetensors";
-constexpr const char* kMastersFile = "/flexor_masters.safetensors";
-constexpr const char* kParamsFile = "/flexor_params.safetensors";
-constexpr const char* kEmaFile = "/flexor_ema.safetensors";
 
 /// Processor files and tokenizer of a policy folder, if it has any.
 void copy_processor(const std::string& from, const std::string& to) {
@@ -65,6 +63,8 @@ std::vector<NamedTensor> state_tensors(const CheckpointParts& parts) {
           {"seed", whole(parts.config.seed)},
           {"epoch", whole(parts.position.epoch)},
           {"start_index", whole(parts.position.start_index)},
+          {"num_frames", whole(parts.position.data.num_frames)},
+          {"num_episodes", whole(parts.position.data.num_episodes)},
           {"schedule_steps", whole(p.schedule_steps)},
           {"elapsed_s", at::scalar_tensor(p.elapsed_s, at::kDouble)},
           {"recent_losses", at::tensor(losses, at::kDouble)}};
@@ -76,7 +76,6 @@ void write_training_state(const CheckpointParts& parts, const std::string& folde
   optim::save_optimizer(parts.optimizer, parts.schedule.lr(progress.step), folder);
   write_file_atomic(folder + "/scheduler_state.json", optim::scheduler_state(parts.schedule, progress.step).dump(4));
   write_rng_state(static_cast<uint64_t>(parts.config.seed + progress.step), folder + "/rng_state.safetensors");
-  write_safetensors(folder + kStateFile, state_tensors(parts));
   std::vector<NamedTensor> masters, trained;
   for (const optim::Slot& slot : parts.optimizer.slots()) {
     if (slot.master.defined()) {
@@ -86,22 +85,27 @@ void write_training_state(const CheckpointParts& parts, const std::string& folde
       trained.emplace_back(slot.name, slot.param.detach());
     }
   }
+  std::vector<std::string> files;
+  const auto write = [&](const char* name, std::span<const NamedTensor> tensors) {
+    write_safetensors(folder + "/" + name, tensors);
+    files.emplace_back(name);
+  };
+  write(kStateFile, state_tensors(parts));
   if (!masters.empty()) {
-    write_safetensors(folder + kMastersFile, masters);
+    write(kMastersFile, masters);
   }
   if (parts.config.lora.enable) {
-    write_safetensors(folder + kParamsFile, trained);
+    write(kParamsFile, trained);
   }
   if (parts.ema != nullptr) {
-    write_safetensors(folder + kEmaFile, parts.ema->averages());
+    write(kEmaFile, parts.ema->averages());
   }
-  const Json step =
-      Json::object({{"step", progress.step}, {"num_processes", parts.world}, {"batch_size", parts.config.batch_size}});
-  write_file_atomic(folder + "/training_step.json", step.dump(4));
+  write_file_atomic(folder + "/training_step.json",
+                    training_step(progress, parts.world, parts.config.batch_size, files).dump(4));
 }
 
 void point_last(const std::string& checkpoints, const std::string& name) {
-  const fs::path temporary = fs::path(checkpoints) / str_cat("last.tmp.", name);
+  const fs::path temporary = fs::path(checkpoints) / "last.tmp";  // one name, so that the leftover of a killed run goes
   std::error_code code;
   fs::remove(temporary, code);
   fs::create_directory_symlink(name, temporary, code);
@@ -109,7 +113,7 @@ void point_last(const std::string& checkpoints, const std::string& name) {
     fs::rename(temporary, fs::path(checkpoints) / "last", code);
   }
   if (code) {
-    throw Error(ErrorKind::kFile, str_cat("the link cannot be made: ", code.message()), checkpoints + "/last");
+    throw_file_error("cannot make the link", checkpoints + "/last", code.value());
   }
 }
 
@@ -148,38 +152,6 @@ void load_params(optim::AdamW& optimizer, const std::string& path) {
   }
 }
 
-/// Counters of a checkpoint that LeRobot wrote.
-Progress lerobot_progress(const CheckpointRef& checkpoint) {
-  const Json json = Json::read_file(checkpoint.training_state() + "/training_step.json");
-  Progress progress;
-  progress.step = json.at("step").as_int();
-  const Json* world = json.find("num_processes") != nullptr ? json.find("num_processes") : json.find("dp_world_size");
-  const Json* batch = json.find("batch_size");
-  const Json* accumulation = json.find("grad_accum_steps");
-  progress.samples = progress.step * (world != nullptr ? world->as_int() : 1) *
-                     (batch != nullptr ? batch->as_int() : 1) * (accumulation != nullptr ? accumulation->as_int() : 1);
-  return progress;
-}
-
-Progress read_progress(const CheckpointRef& checkpoint) {
-  const std::string path = checkpoint.training_state() + kStateFile;
-  if (!fs::exists(path)) {
-    return lerobot_progress(checkpoint);
-  }
-  const SafetensorsFile file = SafetensorsFile::open(path);
-  const auto whole = [&](const char* name) { return file.get(name).item<int64_t>(); };
-  Progress progress{.step = whole("step"),
-                    .samples = whole("samples"),
-                    .elapsed_s = file.get("elapsed_s").item<double>(),
-                    .schedule_steps = whole("schedule_steps"),
-                    .recent_losses = {}};
-  const Tensor losses = file.get("recent_losses");
-  for (int64_t i = 0; i < losses.numel(); ++i) {
-    progress.recent_losses.push_back(losses[i].item<double>());
-  }
-  return progress;
-}
-
 }  // namespace
 
 std::string save_checkpoint(const CheckpointParts& parts) {
@@ -196,8 +168,7 @@ std::string save_checkpoint(const CheckpointParts& parts) {
     write_training_state(parts, staged.path() + "/training_state");
     staged.commit();
   } catch (const fs::filesystem_error& error) {
-    throw Error(ErrorKind::kFile, error.code().message(), error.path1().string(),
-                "free disk space, then continue with resume=true");
+    throw_file_error("cannot write the checkpoint", error.path1().string(), error.code().value());
   }
   point_last(checkpoints, name);
   return checkpoints + "/" + name;
@@ -206,14 +177,15 @@ std::string save_checkpoint(const CheckpointParts& parts) {
 Progress load_checkpoint(const CheckpointRef& checkpoint, models::PolicyModel& model, optim::AdamW& optimizer,
                          optim::Ema* ema, bool is_lora) {
   const at::NoGradGuard no_graph;
-  const std::string folder = checkpoint.training_state();
+  const std::string folder = checkpoint.training_state() + "/";
+  check_training_state(checkpoint, optimizer.slots().size());
   if (is_lora) {
     load_params(optimizer, folder + kParamsFile);
   }
-  optim::load_optimizer(optimizer, folder);
+  optim::load_optimizer(optimizer, checkpoint.training_state());
   if (fs::exists(folder + kMastersFile)) {
     load_masters(optimizer, folder + kMastersFile);
-  } else if (fs::exists(folder + kStateFile) && has_masters(optimizer)) {
+  } else if (has_masters(optimizer) && is_flexor_checkpoint(checkpoint)) {
     check_input_file(folder + kMastersFile);  // only runs of LeRobot have none
   } else {
     sharpen_masters(optimizer, checkpoint.pretrained(), model.config().is_pi05());

@@ -170,15 +170,15 @@ TrainingStats training_stats(const TrainConfig& config, const schema::PolicyConf
   return result;
 }
 
-data::Tokenizer open_training_tokenizer(const TrainConfig& config, const std::string& folder) {
-  if (!config.policy.tokenizer_path.empty()) {
-    return data::Tokenizer::open(config.policy.tokenizer_path);
-  }
-  for (const std::string& place : {folder, config.policy.path}) {
-    if (!place.empty()) {
-      if (const std::string file = data::find_tokenizer(place); !file.empty()) {
-        return data::Tokenizer::open(file);
-      }
+data::Tokenizer open_training_tokenizer(const TrainConfig& config, const std::string& checkpoint,
+                                        const std::string& folder) {
+  const std::string& given = config.policy.tokenizer_path;
+  for (const std::string& place : {checkpoint, given, folder, config.policy.path}) {
+    if (place.empty()) {
+      continue;
+    }
+    if (const std::string file = data::find_tokenizer(place); !file.empty() || place == given) {
+      return data::Tokenizer::open(file.empty() ? place : file);
     }
   }
   throw data::missing_tokenizer("training needs the policy's tokenizer",

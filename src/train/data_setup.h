@@ -35,7 +35,9 @@ struct TrainingStats {
 };
 TrainingStats training_stats(const TrainConfig& config, const schema::PolicyConfig& policy, const data::Mixture& data);
 
-/// policy.tokenizer_path, else the tokenizer beside policy.path or in `folder`. @throws Error(kFile) if there is none
-data::Tokenizer open_training_tokenizer(const TrainConfig& config, const std::string& folder = {});
+/// The tokenizer of a run: its own copy in `checkpoint`, if that is given, else policy.tokenizer_path, else the one in
+/// `folder` or beside policy.path. @throws Error(kFile) if there is none, Error(kData) if it is damaged
+data::Tokenizer open_training_tokenizer(const TrainConfig& config, const std::string& checkpoint = {},
+                                        const std::string& folder = {});
 
 }  // namespace flexor::train

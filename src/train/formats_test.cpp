@@ -1,10 +1,13 @@
 // The files and lines that other programs read: TensorBoard events, log lines, generator states.
 #include <cstring>
 #include <filesystem>
+#include <functional>
 #include <gtest/gtest.h>
 
+#include "base/error.h"
 #include "base/file.h"
 #include "base/json.h"
+#include "base/str_cat.h"
 #include "base/text.h"
 #include "tensor/safetensors.h"
 #include "tensor/tensor.h"
@@ -151,6 +154,37 @@ TEST(LeRobotTrainConfig, HasTheKeysOfTheReferenceInTheirOrder) {
   ASSERT_EQ(fresh.as_object().size(), golden.as_object().size());
   for (size_t i = 0; i < golden.as_object().size(); ++i) {
     EXPECT_EQ(fresh.as_object()[i].first, golden.as_object()[i].first);
+  }
+}
+
+TEST(LeRobotTrainConfig, WithWrongValuesIsRefusedWithItsPlace) {
+  const std::string path = tests_path("golden/pi05_tiny_run/checkpoints/000003/pretrained_model/train_config.json");
+  const Json golden = Json::read_file(path);
+  const auto error_of = [&](const std::function<void(Json&)>& change) {
+    Json json = golden;
+    change(json);
+    try {
+      TrainConfig config;
+      take_lerobot_train_config(config, json, path);
+    } catch (const Error& error) {
+      EXPECT_EQ(error.kind(), ErrorKind::kCheckpoint);
+      EXPECT_FALSE(error.hint().empty()) << error.what();
+      return str_cat(error.what(), " ", error.where());
+    }
+    return std::string("no error");
+  };
+  EXPECT_EQ(error_of([](Json&) {}), "no error");
+  for (const Json& betas : {Json(), Json(0.9), Json(Json::Array{Json(0.9)}), Json("x"), Json::array()}) {
+    EXPECT_NE(error_of([&](Json& json) { json["optimizer"]["betas"] = betas; }), "no error") << betas.dump();
+  }
+  EXPECT_NE(error_of([](Json& json) { json["batch_size"] = Json(0); }).find("'batch_size': expected 1 to"),
+            std::string::npos);
+  EXPECT_NE(error_of([](Json& json) { json["optimizer"]["lr"] = Json(-1.0); }).find("'optimizer.lr'"),
+            std::string::npos);
+  EXPECT_NE(error_of([](Json& json) { json["steps"] = Json(-5); }).find("'steps'"), std::string::npos);
+  for (const char* key : {"dataset", "optimizer", "scheduler", "batch_size", "steps", "seed"}) {
+    EXPECT_NE(error_of([&](Json& json) { json.erase(key); }).find(key), std::string::npos) << key;
+    EXPECT_NE(error_of([&](Json& json) { json[key] = Json("x"); }).find(path), std::string::npos) << key;
   }
 }
 

@@ -1,7 +1,12 @@
 #include "train/lerobot_train_config.h"
 
+#include <array>
+#include <vector>
+
 #include "base/error.h"
 #include "base/str_cat.h"
+#include "config/field_table.h"
+#include "config/load.h"
 
 namespace flexor::train {
 
@@ -67,6 +72,14 @@ void set_optimizer(Json& json, const TrainConfig& config) {
   scheduler["decay_lr"] = config.scheduler.decay_lr;
 }
 
+std::array<double, 2> read_betas(const Json& json) {
+  const std::vector<double> betas = json.as_numbers();
+  if (betas.size() != 2) {
+    throw Error(ErrorKind::kCheckpoint, str_cat("optimizer.betas: expected 2 numbers, found ", betas.size()));
+  }
+  return {betas[0], betas[1]};
+}
+
 }  // namespace
 
 Json lerobot_train_config(const TrainConfig& config, const Json& policy, const Json& before) {
@@ -95,6 +108,7 @@ Json lerobot_train_config(const TrainConfig& config, const Json& policy, const J
 void take_lerobot_train_config(TrainConfig& config, const Json& json, const std::string& where) {
   try {
     const Json& dataset = json.at("dataset");
+    dataset.as_object();
     if (const Json* root = dataset.find("root"); root != nullptr && root->is_string()) {
       config.dataset.root = root->as_string();
     }
@@ -113,8 +127,7 @@ void take_lerobot_train_config(TrainConfig& config, const Json& json, const std:
     config.optimizer.weight_decay = optimizer.at("weight_decay").as_double();
     config.optimizer.grad_clip_norm = optimizer.at("grad_clip_norm").as_double();
     config.optimizer.eps = optimizer.at("eps").as_double();
-    config.optimizer.betas = {optimizer.at("betas").as_array().at(0).as_double(),
-                              optimizer.at("betas").as_array().at(1).as_double()};
+    config.optimizer.betas = read_betas(optimizer.at("betas"));
     const Json& scheduler = json.at("scheduler");
     if (scheduler.at("type").as_string() != "cosine_decay_with_warmup") {
       throw Error(ErrorKind::kCheckpoint, str_cat("schedule '", scheduler.at("type").as_string(),
@@ -134,8 +147,12 @@ void take_lerobot_train_config(TrainConfig& config, const Json& json, const std:
       }
     }
   } catch (const Error& error) {
-    throw Error(ErrorKind::kCheckpoint, error.what(), where, error.hint());
+    throw Error(ErrorKind::kCheckpoint, error.what(), where,
+                error.hint().empty() ? "copy the file from the run again, or put the value right" : error.hint());
   }
+  config::FieldTable table;
+  fields(table, config);
+  config::bind_json(table, table.write(), where, ErrorKind::kCheckpoint);  // for the ranges of the keys
 }
 
 }  // namespace flexor::train

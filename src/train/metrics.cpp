@@ -3,12 +3,12 @@
 #include <array>
 #include <cerrno>
 #include <cstdio>
-#include <cstring>
 #include <ctime>
 #include <filesystem>
 
 #include "base/error.h"
 #include "base/file.h"
+#include "base/file_errors.h"
 #include "base/log.h"
 #include "base/status_line.h"
 #include "base/str_cat.h"
@@ -47,7 +47,11 @@ std::string rows_until(const std::string& path, int64_t last_step) {
 std::FILE* open_metrics(const std::string& path, int64_t first_step) {
   const bool exists = std::filesystem::exists(path);
   write_file_atomic(path, exists && first_step > 0 ? rows_until(path, first_step) : std::string());
-  return std::fopen(path.c_str(), "ab");
+  std::FILE* file = std::fopen(path.c_str(), "ab");
+  if (file == nullptr) {
+    throw_file_error("cannot write the file", path, errno);
+  }
+  return file;
 }
 
 }  // namespace
@@ -119,11 +123,7 @@ MetricsLog::MetricsLog(const std::string& folder, const std::string& style, int6
     : path_(folder + "/metrics.jsonl"),
       style_(style),
       file_(open_metrics(path_, first_step), &std::fclose),
-      events_(folder, first_step) {
-  if (file_ == nullptr) {
-    throw Error(ErrorKind::kFile, str_cat("not writable: ", std::strerror(errno)), path_);
-  }
-}
+      events_(folder, first_step) {}
 
 void MetricsLog::train_row(const LogRow& row, const Json& extra) {
   Json json = to_json(row);
@@ -175,8 +175,7 @@ void MetricsLog::row(int64_t step, const Json& members) {
 void MetricsLog::append(const Json& row) {
   const std::string line = row.dump() + "\n";
   if (std::fwrite(line.data(), 1, line.size(), file_.get()) != line.size() || std::fflush(file_.get()) != 0) {
-    throw Error(ErrorKind::kFile, str_cat("write error: ", std::strerror(errno)), path_,
-                "free disk space, then continue with resume=true");
+    throw_file_error("cannot write the file", path_, errno);
   }
 }
 

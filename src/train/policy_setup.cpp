@@ -9,6 +9,7 @@
 #include "models/init.h"
 #include "models/key_map.h"
 #include "models/lora.h"
+#include "models/memory_need.h"
 #include "models/trainable.h"
 #include "models/vlm_init.h"
 #include "models/weights.h"
@@ -73,12 +74,28 @@ void attach_lora(models::PolicyModel& model, const TrainConfig& config) {
   log_info("low-rank adapters added", {{"layers", layers.size()}, {"style", config.lora.style}});
 }
 
+/// Parameters have their shapes, and memory only when it is written.
+std::unique_ptr<models::PolicyModel> empty_model(const TrainConfig& config, schema::PolicyConfig policy) {
+  const models::ComputeOptions compute = compute_options(config, policy);
+  policy.dtype = policy.dtype == "bfloat16_autocast" ? "float32" : policy.dtype;
+  return models::make_policy(policy, compute);
+}
+
 }  // namespace
 
+void check_memory(const TrainConfig& config, const schema::PolicyConfig& policy) {
+  const auto model = empty_model(config, policy);
+  if (!config.lora.enable) {
+    models::set_trainable(*model);
+  }
+  models::check_training_memory(*model, {.batch_size = config.batch_size,
+                                         .has_masters = config.optimizer.master_dtype == "float32",
+                                         .has_ema = config.ema.enable,
+                                         .from_scratch = config.policy.path.empty()});
+}
+
 std::unique_ptr<models::PolicyModel> build_model(const RunPlan& plan, const schema::PolicyConfig& policy) {
-  schema::PolicyConfig stored = policy;
-  stored.dtype = policy.dtype == "bfloat16_autocast" ? "float32" : policy.dtype;
-  auto model = models::make_policy(stored, compute_options(plan.config, policy));
+  auto model = empty_model(plan.config, policy);
   if (plan.checkpoint && !plan.config.lora.enable) {
     report(models::load_weights(*model, plan.checkpoint->pretrained()), plan.checkpoint->pretrained());
   } else {

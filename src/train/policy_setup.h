@@ -7,8 +7,12 @@
 #include "models/policy_model.h"
 #include "optim/adamw.h"
 #include "train/run_folder.h"
+#include "train/train_config.h"
 
 namespace flexor::train {
+
+/// @throws Error(kRuntime) if a step of the run cannot fit into this machine's memory; nothing is allocated for it
+void check_memory(const TrainConfig& config, const schema::PolicyConfig& policy);
 
 /// The model of a run with its weights, ready to be trained: from the checkpoint that is resumed, else policy.path,
 /// else random with policy.vlm_path. With LoRA the base is never read from a checkpoint of the run, whose weights are

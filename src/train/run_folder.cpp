@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <filesystem>
+#include <map>
 #include <string_view>
 #include <vector>
 
@@ -13,6 +14,7 @@
 #include "base/str_cat.h"
 #include "config/finding.h"
 #include "config/print.h"
+#include "schema/openpi_policy.h"
 #include "train/lerobot_train_config.h"
 
 namespace flexor::train {
@@ -24,7 +26,22 @@ namespace {
 /// Digits only, and few enough for an int64_t.
 bool is_number(const std::string& text) {
   constexpr size_t kMaxDigits = 18;
-  return !text.empty() && text.size() <= kMaxDigits && std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
+  return !text.empty() && text.size() <= kMaxDigits &&
+         std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
+}
+
+/// The first file without which the folder is no checkpoint, "" if all are there.
+std::string lacking_file(const std::string& folder) {
+  std::error_code code;
+  for (const char* name : {"training_state/training_step.json", "training_state/optimizer_state.safetensors",
+                           "pretrained_model/config.json"}) {
+    if (!fs::exists(fs::path(folder) / name, code)) {
+      return name;
+    }
+  }
+  const fs::path weights = fs::path(folder) / "pretrained_model" / "model.safetensors";
+  const bool has_weights = fs::exists(weights, code) || fs::exists(weights.string() + ".index.json", code);
+  return has_weights ? std::string() : "pretrained_model/model.safetensors";
 }
 
 /// Keys that a resumed run may change.
@@ -81,7 +98,7 @@ TrainConfig stored_config(const std::string& run_dir, const std::optional<Checkp
   TrainConfig config;
   if (checkpoint) {
     TrainConfig base;
-    base.policy.config = read_policy_config(checkpoint->pretrained());
+    base.policy.config = schema::read_policy_config(checkpoint->pretrained());
     base.policy.config.input_features.clear();  // they belong to the fitted policy, config.yaml to the one as asked for
     base.policy.config.output_features.clear();
     config = load_train_config(sources, world, &base);
@@ -95,7 +112,7 @@ TrainConfig stored_config(const std::string& run_dir, const std::optional<Checkp
 TrainConfig lerobot_config(const CheckpointRef& checkpoint, const std::string& run_dir, bool has_batch_file) {
   const std::string path = checkpoint.pretrained() + "/train_config.json";
   TrainConfig config;
-  config.policy.config = read_policy_config(checkpoint.pretrained());
+  config.policy.config = schema::read_policy_config(checkpoint.pretrained());
   take_lerobot_train_config(config, Json::read_file(path), path);
   config.optimizer.master_dtype = config.policy.config.dtype == "bfloat16" ? "none" : config.optimizer.master_dtype;
   give_preset(config);
@@ -107,7 +124,8 @@ TrainConfig lerobot_config(const CheckpointRef& checkpoint, const std::string& r
 }
 
 RunPlan plan_resumed_dir(const config::Sources& sources, const std::string& run_dir, int64_t world) {
-  RunPlan plan{.config = {}, .checkpoint = newest_checkpoint(run_dir), .is_resumed = true};
+  CheckpointSearch search = find_checkpoints(run_dir);
+  RunPlan plan{.config = {}, .checkpoint = search.newest, .skipped = std::move(search.skipped), .is_resumed = true};
   TrainConfig before;
   if (fs::exists(run_dir + "/config.yaml")) {
     before = stored_config(run_dir, plan.checkpoint, world);
@@ -126,8 +144,22 @@ RunPlan plan_resumed_dir(const config::Sources& sources, const std::string& run_
   return plan;
 }
 
+/// A file where the folder should be counts, and everything in it but what a run that was killed at its start left.
+bool has_content(const std::string& folder) {
+  std::error_code code;
+  if (!fs::exists(folder, code)) {
+    return false;
+  }
+  const fs::directory_iterator entries(folder, code);
+  return code || std::any_of(begin(entries), end(entries), [](const fs::directory_entry& entry) {
+           const std::string name = entry.path().filename().string();
+           return !name.starts_with("config.yaml.tmp.") && !name.starts_with(".flexor-write-test-");
+         });
+}
+
 RunPlan plan_in_place(const config::Sources& sources, TrainConfig config, int64_t world) {
-  RunPlan plan{.config = std::move(config), .checkpoint = newest_checkpoint(plan.config.output_dir)};
+  CheckpointSearch search = find_checkpoints(config.output_dir);
+  RunPlan plan{.config = std::move(config), .checkpoint = search.newest, .skipped = std::move(search.skipped)};
   const std::string& folder = plan.config.output_dir;
   plan.schedule_steps = plan.config.steps;
   if (fs::exists(folder + "/config.yaml")) {
@@ -137,13 +169,18 @@ RunPlan plan_in_place(const config::Sources& sources, TrainConfig config, int64_
     plan.is_resumed = true;
   } else if (plan.checkpoint) {
     return plan_resumed_dir(sources, folder, world);
+  } else if (has_content(folder)) {
+    throw Error(ErrorKind::kConfig,
+                str_cat("'output_dir': expected a run or an empty folder, found ",
+                        plan.skipped.empty() ? "neither config.yaml nor a checkpoint"
+                                             : "no config.yaml and no complete checkpoint: " + plan.skipped.front()),
+                folder, "give the folder of a run; another output_dir starts a new one");
   }
   return plan;
 }
 
 void check_new_folder(const std::string& folder) {
-  std::error_code code;
-  if (fs::exists(folder, code) && (!fs::is_directory(folder, code) || !fs::is_empty(folder, code))) {
+  if (has_content(folder)) {
     throw Error(ErrorKind::kConfig, "'output_dir': expected a new or empty folder, found one with content", folder,
                 "resume=true continues the run in it; another output_dir starts a new one");
   }
@@ -151,21 +188,25 @@ void check_new_folder(const std::string& folder) {
 
 }  // namespace
 
-std::optional<CheckpointRef> newest_checkpoint(const std::string& run_dir) {
-  std::optional<CheckpointRef> newest;
+CheckpointSearch find_checkpoints(const std::string& run_dir) {
+  std::map<int64_t, std::string> folders;
   std::error_code code;
   for (const fs::directory_entry& entry : fs::directory_iterator(run_dir + "/checkpoints", code)) {
     const std::string name = entry.path().filename().string();
-    if (!is_number(name) || !fs::exists(entry.path() / "training_state" / "training_step.json", code) ||
-        !fs::exists(entry.path() / "pretrained_model" / "config.json", code)) {
-      continue;
-    }
-    const int64_t step = std::stoll(name);
-    if (!newest || step > newest->step) {
-      newest = CheckpointRef{entry.path().string(), step};
+    if (is_number(name)) {
+      folders[std::stoll(name)] = entry.path().string();
     }
   }
-  return newest;
+  CheckpointSearch search;
+  for (auto it = folders.rbegin(); it != folders.rend(); ++it) {
+    const std::string lacking = lacking_file(it->second);
+    if (lacking.empty()) {
+      search.newest = CheckpointRef{it->second, it->first};
+      break;
+    }
+    search.skipped.push_back(it->second + " lacks " + lacking);
+  }
+  return search;
 }
 
 std::string checkpoint_name(int64_t step, int64_t total_steps) {
@@ -195,11 +236,17 @@ RunPlan plan_run(const config::Sources& sources, int64_t world) {
   }
   check_new_folder(config.output_dir);
   const int64_t steps = config.steps;
-  return RunPlan{.config = std::move(config), .checkpoint = {}, .schedule_steps = steps};
+  return RunPlan{.config = std::move(config), .checkpoint = {}, .skipped = {}, .schedule_steps = steps};
 }
 
 void start_run_folder(const RunPlan& plan) {
   check_writable_folder(plan.config.output_dir);
+  const std::string last = plan.config.output_dir + "/checkpoints/last";
+  std::error_code code;
+  if (fs::is_directory(fs::symlink_status(last, code))) {  // a link or a file is replaced
+    throw Error(ErrorKind::kFile, "expected a link to the newest checkpoint, found a folder", last,
+                "remove it; the checkpoints beside it are complete without it");
+  }
   TrainConfig stored = plan.config;
   stored.resume = "false";
   write_file_atomic(plan.config.output_dir + "/config.yaml", config::print(stored));

@@ -7,7 +7,7 @@
 #include <cstring>
 #include <unistd.h>
 
-#include "base/error.h"
+#include "base/file_errors.h"
 #include "base/str_cat.h"
 
 namespace flexor::train {
@@ -115,7 +115,7 @@ std::string scalar_event(double wall_time, int64_t step, const std::vector<std::
 TensorBoardWriter::TensorBoardWriter(const std::string& folder, int64_t first_step)
     : path_(event_path(folder)), file_(std::fopen(path_.c_str(), "wb"), &std::fclose) {
   if (file_ == nullptr) {
-    throw Error(ErrorKind::kFile, str_cat("not writable: ", std::strerror(errno)), path_);
+    throw_file_error("cannot write the file", path_, errno);
   }
   std::string version;
   put_double(version, 1, now());
@@ -139,7 +139,7 @@ void TensorBoardWriter::scalars(int64_t step, const std::vector<std::pair<std::s
 void TensorBoardWriter::append(const std::string& event) {
   const std::string record = tf_record(event);
   if (std::fwrite(record.data(), 1, record.size(), file_.get()) != record.size() || std::fflush(file_.get()) != 0) {
-    throw Error(ErrorKind::kFile, str_cat("write error: ", std::strerror(errno)), path_);
+    throw_file_error("cannot write the file", path_, errno);
   }
 }
 

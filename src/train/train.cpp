@@ -14,6 +14,7 @@
 #include "base/str_cat.h"
 #include "data/prompt_check.h"
 #include "nn/named_params.h"
+#include "schema/openpi_policy.h"
 #include "tensor/tensor.h"
 #include "train/checkpoint.h"
 #include "train/data_setup.h"
@@ -21,6 +22,7 @@
 #include "train/policy_task.h"
 #include "train/run_folder.h"
 #include "train/trainer.h"
+#include "train/training_state.h"
 
 namespace flexor::train {
 
@@ -41,7 +43,7 @@ std::string pretrained_source(const RunPlan& plan) {
 
 /// The policy of the checkpoint; its dtype is the run's, since config.json cannot say bfloat16_autocast.
 schema::PolicyConfig resumed_policy(const RunPlan& plan) {
-  schema::PolicyConfig policy = read_policy_config(plan.checkpoint->pretrained());
+  schema::PolicyConfig policy = schema::read_policy_config(plan.checkpoint->pretrained());
   policy.dtype = plan.config.policy.config.dtype;
   policy.gradient_checkpointing = plan.config.policy.config.gradient_checkpointing;
   return policy;
@@ -90,9 +92,12 @@ Inputs prepare(const RunPlan& plan) {
   }
   inputs.data = open_training_data(plan.config);
   if (plan.checkpoint) {
-    inputs.processor =
-        std::make_shared<const data::Processor>(data::read_processor(plan.checkpoint->pretrained(), inputs.policy),
-                                                open_training_tokenizer(plan.config, plan.checkpoint->pretrained()));
+    check_same_data(*plan.checkpoint, {inputs.data->train->num_frames(), inputs.data->train->num_episodes()});
+    const std::string folder = plan.checkpoint->pretrained();
+    const bool is_ours = is_flexor_checkpoint(*plan.checkpoint);  // then it holds the run's tokenizer
+    inputs.processor = std::make_shared<const data::Processor>(
+        data::read_processor(folder, inputs.policy),
+        open_training_tokenizer(plan.config, is_ours ? folder : std::string(), folder));
   } else {
     inputs.policy = policy_for_data(plan.config, *inputs.data->all);
     inputs.processor = new_processor(plan, inputs);
@@ -121,8 +126,14 @@ std::unique_ptr<optim::AdamW> make_optimizer(const RunPlan& plan, models::Policy
 /// Counters to start from; fills optimizer and averages when a checkpoint is resumed.
 Progress start_progress(const RunPlan& plan, models::PolicyModel& model, TrainerParts& parts) {
   Progress progress;
+  for (const std::string& skipped : plan.skipped) {
+    log_warn(str_cat("an incomplete checkpoint was skipped: ", skipped));
+  }
   if (plan.checkpoint) {
     progress = load_checkpoint(*plan.checkpoint, model, *parts.optimizer, parts.ema.get(), plan.config.lora.enable);
+    if (!is_flexor_checkpoint(*plan.checkpoint)) {
+      log_info("the checkpoint is LeRobot's: its step decides the position in the data, the noise and the schedule");
+    }
     log_info("resumed", {{"checkpoint", plan.checkpoint->folder}, {"step", progress.step}});
   } else if (plan.config.is_resume()) {
     log_info("no complete checkpoint yet, starting at step 0", {{"output_dir", plan.config.output_dir}});
@@ -204,6 +215,7 @@ RunResult run(const config::Sources& sources) {
   install_interrupt_handlers();
   const RunPlan plan = plan_run(sources, launched_world());
   apply_settings(plan.config);
+  check_memory(plan.config, plan.checkpoint ? resumed_policy(plan) : plan.config.policy.config);
   const Inputs inputs = prepare(plan);
   check_writable_folder(plan.config.output_dir);
   auto parallel = single_process();

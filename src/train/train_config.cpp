@@ -4,15 +4,16 @@
 #include <filesystem>
 
 #include "base/error.h"
-#include "base/file.h"
 #include "base/str_cat.h"
 #include "config/field_table.h"
-#include "data/openpi_checkpoint.h"
+#include "schema/openpi_policy.h"
 #include "tensor/safetensors.h"
 
 namespace flexor::train {
 
 namespace fs = std::filesystem;
+
+constexpr double kMaxCount = 1e15;
 
 void fields(config::FieldTable& table, MixEntry& entry) {
   table("root", entry.root, "folder that holds meta/info.json").required();
@@ -22,7 +23,7 @@ void fields(config::FieldTable& table, MixEntry& entry) {
 void fields(config::FieldTable& table, DatasetSection& c) {
   table("root", c.root, "folder of a LeRobot dataset, the one that holds meta/info.json");
   table.list("mix", c.mix, "several datasets with weights, instead of root");
-  table("episodes", c.episodes, "episodes to use; null: all");
+  table("episodes", c.episodes, "episodes to use; null: all").range(0, kMaxCount);
   table("eval_split", c.eval_split, "share of each task's last episodes that is held out for validation")
       .range(0, 0.999);
   table("resize", c.resize, "uint8: rounded after resizing; float: LeRobot's arithmetic").choices({"uint8", "float"});
@@ -73,8 +74,6 @@ void fields(config::FieldTable& table, DistSection& c) {
 }
 
 namespace {
-
-constexpr double kMaxCount = 1e15;
 
 void run_fields(config::FieldTable& table, TrainConfig& c) {
   table("batch_size", c.batch_size, "samples per rank and micro step").range(1, 1e6);
@@ -208,15 +207,6 @@ void give_preset(TrainConfig& c) {
   p.scheduler_decay_lr = c.scheduler.decay_lr;
 }
 
-schema::PolicyConfig read_policy_config(const std::string& folder) {
-  if (const std::optional<schema::PolicyConfig> openpi = data::read_openpi_policy(folder)) {
-    return *openpi;
-  }
-  const std::string path = folder + "/config.json";
-  check_input_file(path);
-  return schema::policy_config_from_json(Json::read_file(path), path);
-}
-
 namespace {
 
 /// The policy's preset of optimizer and schedule.
@@ -281,7 +271,7 @@ TrainConfig load_train_config(const config::Sources& sources, int64_t world, con
     const PolicySection given = peek_policy(sources, world, origins);
     const std::string type = origins.is_set("policy.type") ? given.config.type : std::string();
     if (!given.path.empty()) {
-      config.policy.config = read_policy_config(given.path);
+      config.policy.config = schema::read_policy_config(given.path);
     } else if (!type.empty()) {
       config.policy.config = schema::default_policy_config(type);
     } else {

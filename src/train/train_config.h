@@ -124,7 +124,4 @@ TrainConfig load_train_config(const config::Sources& sources, int64_t world, con
 /// What optimizer and schedule say becomes the preset of the policy, which holds the same numbers under its own keys.
 void give_preset(TrainConfig& config);
 
-/// config.json of a policy folder, as LeRobot or openpi wrote it.
-schema::PolicyConfig read_policy_config(const std::string& folder);
-
 }  // namespace flexor::train

@@ -61,6 +61,22 @@ TEST(TrainConfig, ListsAllProblemsAtOnce) {
   }
 }
 
+TEST(TrainConfig, RefusesNumbersThatMakeNoSense) {
+  for (const char* key : {"ema.decay=1", "ema.decay=-0.1", "optimizer.eps=0", "optimizer.eps=nan", "optimizer.lr=-1",
+                          "optimizer.lr=inf", "optimizer.betas=[1, 0.9]", "dataset.episodes=[-1]", "steps=0",
+                          "policy.chunk_size=1e30", "policy.time_sampling_offset=0.5", "lora.r=0", "seed=-1"}) {
+    const std::string text = error_of([&] { load(least_and({key})); });
+    const std::string name = std::string(key).substr(0, std::string(key).find('='));
+    EXPECT_NE(text.find("'" + name + "'"), std::string::npos) << key << ": " << text;
+    EXPECT_EQ(text.find("problems"), std::string::npos) << text;
+  }
+}
+
+TEST(TrainConfig, AWrongValueUnderAnotherNameIsOneProblem) {
+  const std::string text = error_of([] { load(least_and({"policy.optimizer_betas=abc"})); });
+  EXPECT_EQ(text.find("'policy.optimizer_betas': expected a list of 2"), 0U) << text;
+}
+
 TEST(TrainConfig, AccumulatesToTheGlobalBatch) {
   EXPECT_EQ(accumulation(load(least_and({"batch_size=4", "global_batch_size=16"})), 1), 4);
   EXPECT_EQ(accumulation(load(kLeast), 1), 1);
@@ -120,6 +136,8 @@ class RunFolder : public ::testing::Test {
     const fs::path folder = fs::path(folder_) / "checkpoints" / name;
     fs::create_directories(folder / "pretrained_model");
     fs::copy(tests_path("golden/pi05_tiny/config.json"), folder / "pretrained_model" / "config.json");
+    write_file_atomic((folder / "pretrained_model" / "model.safetensors").string(), "");
+    write_file_atomic((folder / "training_state" / "optimizer_state.safetensors").string(), "");
     if (complete) {
       write_file_atomic((folder / "training_state" / "training_step.json").string(), "{}");
     }
@@ -147,7 +165,10 @@ TEST_F(RunFolder, GoesOnFromTheNewestCompleteCheckpoint) {
   make_checkpoint("000100");
   make_checkpoint("000200", /*complete=*/false);
   fs::create_directories(folder_ + "/checkpoints/000300.tmp.abc");
-  EXPECT_EQ(newest_checkpoint(folder_)->step, 100);
+  const CheckpointSearch search = find_checkpoints(folder_);
+  EXPECT_EQ(search.newest->step, 100);
+  ASSERT_EQ(search.skipped.size(), 1U);
+  EXPECT_NE(search.skipped[0].find("000200 lacks training_state/training_step.json"), std::string::npos);
 }
 
 TEST_F(RunFolder, OnlyLetsHarmlessKeysChange) {
@@ -168,6 +189,14 @@ TEST_F(RunFolder, ResumedByItsPathKeepsItsConfiguration) {
   EXPECT_EQ(again.config.output_dir, folder_);
   EXPECT_NE(error_of([&] { plan_run({{}, {"resume=" + folder_, "seed=6"}}, 1); }).find("'seed' was 5, now 6"),
             std::string::npos);
+}
+
+TEST_F(RunFolder, WithOtherContentIsNotResumedInPlace) {
+  write_file_atomic(folder_ + "/config.yaml.tmp.AbCdEf", "");  // of a run that was killed while it started
+  EXPECT_FALSE(plan({"resume=true"}).is_resumed);
+  write_file_atomic(folder_ + "/metrics.jsonl", "precious");
+  EXPECT_NE(error_of([&] { plan({"resume=true"}); }).find("expected a run or an empty folder"), std::string::npos);
+  EXPECT_NE(error_of([&] { plan({"resume=auto"}); }).find("expected a run or an empty folder"), std::string::npos);
 }
 
 TEST_F(RunFolder, ThatIsNoRunCannotBeResumed) {

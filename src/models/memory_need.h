@@ -1,0 +1,24 @@
+#pragma once
+#include <cstdint>
+
+#include "models/policy_model.h"
+
+namespace flexor::models {
+
+/// What decides the memory of a training step beside the model.
+struct StepShape {
+  int64_t batch_size = 1;
+  bool has_masters = false;   ///< bfloat16 parameters are updated in float32 copies
+  bool has_ema = false;       ///< a moving average of the parameters is kept
+  bool from_scratch = false;  ///< else the weights are views of a mapped file until they are updated
+};
+
+/// Bytes that a training step holds at once at the very least: weights, moments, masters and averages of what is
+/// trained, the activations that the backward pass reads, the attention mask of the suffix. Gradients and what the
+/// kernels need on the way come on top. A double, since it may be absurd. @param model  with requires_grad set
+double min_training_bytes(PolicyModel& model, const StepShape& step);
+
+/// @throws Error(kRuntime) with both figures if a step cannot fit into this machine's memory
+void check_training_memory(PolicyModel& model, const StepShape& step);
+
+}  // namespace flexor::models
