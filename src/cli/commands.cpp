@@ -4,10 +4,12 @@ namespace flexor::cli {
 namespace {
 
 constexpr const Command* kCommands[] = {
-    &kTrain,       &kEval,       &kPredict,     &kReport,      &kDatasetInfo, &kDatasetVerify, &kDatasetCache, &kDatasetShow, &kDatasetStats, &kDatasetStatsDiff,
+    &kTrain,       &kEval,       &kPredict,     &kReport,      &kDatasetInfo, &kDatasetVerify, &kDatasetCache, &kDatasetShow,
+    &kDatasetStats, &kDatasetStatsDiff,
     &kDatasetConvert, &kDatasetMerge, &kDatasetSplit, &kDatasetDeleteEpisodes,
-    &kRecapReturns, &kRecapRelabel,
-    &kRecapValue, &kAlignRecord, &kBenchTrain, &kBenchSample, &kBenchLoader, &kBenchValue, &kHelp,
+    &kRecapReturns, &kRecapAdvantages, &kRecapRelabel,
+    &kRecapValue,
+    &kAlignRecord, &kBenchTrain, &kBenchSample, &kBenchLoader, &kBenchValue, &kHelp,
 };
 
 }  // namespace

@@ -1,0 +1,204 @@
+#include "recap/advantages_step.h"
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+#include <utility>
+
+#include "base/clock.h"
+#include "base/content_hash.h"
+#include "base/error.h"
+#include "base/interrupt.h"
+#include "base/log.h"
+#include "base/progress.h"
+#include "base/str_cat.h"
+#include "data/loader.h"
+#include "data/mixture.h"
+#include "recap/advantages.h"
+#include "recap/advantages_part.h"
+
+namespace flexor::recap {
+
+namespace {
+
+FrameColumns columns_of(const data::Dataset& dataset, const ReturnsSidecar& returns) {
+  const FrameRows rows(returns.episode_index, returns.frame_index, returns.path);
+  FrameColumns frames;
+  for (const int64_t row : rows.rows_of(dataset, "the dataset changed: flexor recap returns --config FILE")) {
+    const auto i = static_cast<size_t>(row);
+    frames.episode_index.push_back(returns.episode_index[i]);
+    frames.frame_index.push_back(returns.frame_index[i]);
+    frames.returns.push_back(returns.returns[i]);
+    frames.rewards.push_back(returns.rewards[i]);
+  }
+  return frames;
+}
+
+/// What the values on disk are of. The data themselves are told by their frames only.
+Json plan_of(const FrameJudge& judge, const CameraSlots& slots, const FrameColumns& frames) {
+  Json cameras = Json::array();
+  for (const auto& [slot, camera] : slots) {
+    cameras.push_back(Json(str_cat(slot, "=", camera)));
+  }
+  ContentHash hash;
+  hash.add_values(std::span<const int64_t>(frames.episode_index));
+  hash.add_values(std::span<const int64_t>(frames.frame_index));
+  return Json::object({{"judge", judge.identity()},
+                       {"cameras", cameras},
+                       {"frames", frames.size()},
+                       {"frames_hash", str_cat(hash.value())}});
+}
+
+/// The tag that a sidecar says it is of must be the one asked for: a renamed file would go unnoticed.
+void check_tag(const ReturnsSidecar& returns, const std::string& tag) {
+  const Json* noted = returns.made_by ? returns.made_by->find("tag") : nullptr;
+  if (noted != nullptr && noted->is_string() && noted->as_string() != tag) {
+    throw Error(ErrorKind::kData,
+                str_cat("the returns are of the tag '", noted->as_string(), "', expected '", tag, "'"), returns.path,
+                "the file was renamed: flexor recap returns --config FILE writes it again");
+  }
+}
+
+/// The statistics of another run in stats.json are worth a word: the reference would normalise by them.
+void warn_of_stats(const std::string& root, const ReturnsSidecar& returns) {
+  const std::string path = root + "/meta/stats.json";
+  try {
+    const Json stats = Json::read_file(path);
+    const Json* noted = stats.find("return");
+    const Json* low = noted == nullptr ? nullptr : noted->find("min");
+    if (low != nullptr && low->is_number() && low->as_double() != returns.range().min) {
+      log_warn("stats.json holds the returns of another tag; the range of the sidecar is used",
+               {{"file", path}, {"found", low->as_double()}, {"used", returns.range().min}});
+    }
+  } catch (const Error&) {  // not needed
+  }
+}
+
+/// Returns that give labels with a meaning.
+void check_returns(const std::vector<ReturnsSidecar>& returns, const ReturnRange& range, bool allow_no_success) {
+  const std::string& where = returns.front().path;
+  const bool has_success =
+      std::any_of(returns.begin(), returns.end(), [](const ReturnsSidecar& sidecar) { return sidecar.has_success(); });
+  if (!has_success && !allow_no_success) {
+    throw Error(ErrorKind::kData,
+                "no dataset has a successful episode, so advantages would only say how near the end is", where,
+                "add successes, or advantage.allow_no_success=true");
+  }
+  if (range.max <= range.min) {
+    throw Error(ErrorKind::kData, str_cat("the returns span no range: ", range.min, " to ", range.max), where,
+                "data.return_min, data.return_max");
+  }
+  if (range.max != 0 && !allow_no_success) {
+    throw Error(ErrorKind::kData,
+                str_cat("the largest return is ", range.max, ", expected 0: every advantage would be shifted by ",
+                        -range.max / (range.max - range.min)),
+                where, "data.return_max=0, or advantage.allow_no_success=true");
+  }
+}
+
+}  // namespace
+
+AdvantagesStepRun::~AdvantagesStepRun() = default;
+
+AdvantagesStepRun::AdvantagesStepRun(const RecapConfig& config) : config_(config) {
+  const AdvantageSection& section = config_.advantages.advantage;
+  const DataSection& data = config_.advantages.data;
+  std::vector<ReturnsSidecar> returns;
+  for (const DatasetEntry& entry : data.train_data_paths) {
+    const std::string root = resolved_path(data, entry.dataset_path);
+    returns.push_back(read_returns(root, section.returns_tag));
+    check_tag(returns.back(), section.returns_tag);
+    warn_of_stats(root, returns.back());
+  }
+  std::vector<const ReturnsSidecar*> pointers;
+  for (const ReturnsSidecar& sidecar : returns) {
+    pointers.push_back(&sidecar);
+  }
+  range_ = common_range(pointers, data.return_min, data.return_max);
+  check_returns(returns, range_, section.allow_no_success);
+  for (size_t i = 0; i < returns.size(); ++i) {
+    open_part(data.train_data_paths[i], returns[i]);
+  }
+}
+
+void AdvantagesStepRun::open_part(const DatasetEntry& entry, const ReturnsSidecar& returns) {
+  const DataSection& data = config_.advantages.data;
+  LabelledDataset labelled = open_labelled(data, entry);
+  FrameColumns frames = columns_of(labelled.dataset, returns);
+  check_frame_order(frames, labelled.root);
+  const int64_t size = frames.size();
+  const int64_t num_rows =
+      std::min({size, config_.advantages.advantage.max_samples.value_or(size), entry.max_samples.value_or(size)});
+  const int64_t num_judged = std::min(size, num_rows + std::min(data.advantage_lookahead_step, size));
+  parts_.push_back(std::make_unique<Part>(Part{
+      .labelled = std::move(labelled), .frames = std::move(frames), .num_rows = num_rows, .num_judged = num_judged}));
+}
+
+void AdvantagesStepRun::judge_part(Part& part, FrameJudge& judge, AdvantagesResult& result) const {
+  const AdvantageSection& section = config_.advantages.advantage;
+  const std::string name = sidecar_name("advantages", section.tag);
+  const Json plan = plan_of(judge, part.labelled.slots, part.frames);
+  part.shards.emplace(str_cat(part.labelled.root, "/meta/", name.substr(0, name.rfind('.')), ".shards"), plan);
+  ValueShards& shards = *part.shards;
+  if (shards.size() < part.num_judged) {
+    shards.truncate(shards.size() / section.batch_size * section.batch_size);
+  }
+  const int64_t resumed = std::min(shards.size(), part.num_judged);
+  result.resumed += resumed;
+  if (resumed > 0) {
+    log_info("values of an interrupted run are taken over", {{"dataset", part.labelled.name}, {"frames", resumed}});
+  }
+  if (shards.size() < part.num_judged) {
+    judge_frames(part, judge, result);
+  }
+  for (int64_t i = 0; i < part.num_judged; ++i) {
+    part.values.push_back(shards.values()[static_cast<size_t>(i)]);
+  }
+}
+
+void AdvantagesStepRun::judge_frames(Part& part, FrameJudge& judge, AdvantagesResult& result) const {
+  const AdvantageSection& section = config_.advantages.advantage;
+  ValueShards& shards = *part.shards;
+  const int64_t first = shards.size();
+  const data::LoaderConfig loader_config{.num_workers = reading_threads(section.num_dataloader_workers_per_gpu),
+                                         .prefetch = static_cast<int>(section.prefetch_factor),
+                                         .format = judge.format(part.labelled.slots),
+                                         .sampler = {}};
+  data::Loader loader(std::make_shared<const data::Mixture>(part.labelled.dataset), loader_config,
+                      std::make_shared<const FramesInOrder>(part.num_judged, section.batch_size),
+                      first / section.batch_size);
+  Progress progress(str_cat("values of ", part.labelled.name), part.num_judged - first, "frames");
+  std::vector<float> pending;
+  const double start = wall_seconds();
+  double model_s = 0;
+  for (int64_t done = first; done < part.num_judged;) {
+    if (interrupted() || terminated()) {
+      shards.append(pending);
+      check_interrupt();
+    }
+    const data::RawBatch batch = loader.next();
+    const double before = wall_seconds();
+    const std::vector<float> values = judge.values(batch, part.labelled.slots);
+    model_s += wall_seconds() - before;
+    for (size_t i = 0; i < values.size(); ++i) {
+      if (!std::isfinite(values[i])) {
+        throw Error(ErrorKind::kRuntime, str_cat("the value model says ", values[i]),
+                    str_cat(part.labelled.root, ", episode ", batch.episodes[i], ", frame ", batch.frames[i]));
+      }
+    }
+    pending.insert(pending.end(), values.begin(), values.end());
+    done += static_cast<int64_t>(values.size());
+    progress.advance(static_cast<int64_t>(values.size()));
+    if (static_cast<int64_t>(pending.size()) >= section.batch_size * section.flush_interval) {
+      shards.append(pending);
+      pending.clear();
+    }
+  }
+  shards.append(pending);
+  result.judged += part.num_judged - first;
+  result.seconds += wall_seconds() - start;
+  result.waited_s += loader.waited_s();
+  result.model_s += model_s;
+}
+
+}  // namespace flexor::recap

@@ -1,0 +1,55 @@
+#include <utility>
+
+#include "data/tokenizer.h"
+#include "models/steam_model.h"
+#include "recap/steam_labels.h"
+#include "recap/steam_task.h"
+#include "recap/value_setup.h"
+#include "tensor/tensor.h"
+
+namespace flexor::recap {
+namespace {
+
+class SteamJudge final : public PairJudge {
+ public:
+  SteamJudge(std::unique_ptr<models::SteamEnsemble> ensemble, data::Tokenizer tokenizer, std::string default_prompt)
+      : ensemble_(std::move(ensemble)), tokenizer_(std::move(tokenizer)), default_prompt_(std::move(default_prompt)) {}
+
+  StrideBins bins() const override { return {ensemble_->config().k, ensemble_->config().num_bins}; }
+  int64_t num_members() const override { return static_cast<int64_t>(ensemble_->members().size()); }
+  data::BatchFormat format(const CameraSlots& slots) override {
+    const int64_t side = ensemble_->config().architecture.image_size;
+    data::BatchFormat format{.height = side, .width = side, .action_horizon = 0};
+    for (const auto& [slot, camera] : slots) {
+      format.cameras.push_back(camera);
+    }
+    return format;
+  }
+  SteamScores scores(const data::RawBatch& batch, const CameraSlots& slots) override {
+    const at::NoGradGuard no_graph;
+    const models::SteamBatch pairs =
+        steam_batch(batch, slots, tokenizer_, ensemble_->config().max_token_len, default_prompt_);
+    return steam_scores(ensemble_->all_logits(pairs), bins());
+  }
+
+ private:
+  std::unique_ptr<models::SteamEnsemble> ensemble_;
+  data::Tokenizer tokenizer_;
+  std::string default_prompt_;
+};
+
+}  // namespace
+
+AdvantagesResult run_steam_labels(const RecapConfig& config) {
+  const std::string checkpoint = value_checkpoint(config);
+  const ValueModelSection& section = config.advantages.advantage.model;
+  ValueModelSection with_tokenizer = section;
+  if (section.tokenizer_path.empty() && !data::find_tokenizer(checkpoint).empty()) {
+    with_tokenizer.tokenizer_path = checkpoint;
+  }
+  SteamJudge judge(models::open_steam(checkpoint, {.autocast = section.precision == "bf16"}),
+                   value_tokenizer(with_tokenizer), config.advantages.data.default_prompt);
+  return label_with_steam(config, judge);
+}
+
+}  // namespace flexor::recap
