@@ -1,6 +1,5 @@
 #pragma once
 #include <ATen/core/Tensor.h>
-
 #include <cstdint>
 #include <string>
 #include <vector>

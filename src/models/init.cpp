@@ -46,7 +46,8 @@ Tensor initial(const std::string& name, const Tensor& parameter, double fan_in, 
     if (name.ends_with("bias")) {
       return value.zero_();
     }
-    return value.normal_(0.0, (name.starts_with("action_time_mlp_out") ? kAfterSilu : 1.0) / std::sqrt(fan_in), generator);
+    return value.normal_(0.0, (name.starts_with("action_time_mlp_out") ? kAfterSilu : 1.0) / std::sqrt(fan_in),
+                         generator);
   }
   if (is_small_projection(name)) {
     const double bound = 1.0 / std::sqrt(fan_in);

@@ -9,7 +9,8 @@ namespace flexor::models {
 /// in the order of the parameters):
 /// - attention, MLP and vision weights: normal, deviation 1/sqrt(inputs); their biases zero
 /// - projector, action and pi0.5's time projections: weight and bias uniform in +-1/sqrt(inputs), as PyTorch's Linear
-/// - pi0's state and action-time projections, which make its tokens: normal, so that the tokens have about unit variance;
+/// - pi0's state and action-time projections, which make its tokens: normal, so that the tokens have about unit
+/// variance;
 ///   the uniform draw's narrower ones drown in the residual stream and the policy hardly learns in its first steps
 /// - embeddings: normal, deviation 1/sqrt(width), which the factor sqrt(width) turns into unit tokens
 /// - norms: the identity; the modulations of adaptive norms are constant then: scale 0, shift 0, gate 1 (a random bias

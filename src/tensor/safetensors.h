@@ -1,6 +1,5 @@
 #pragma once
 #include <ATen/core/Tensor.h>
-
 #include <cstdint>
 #include <map>
 #include <memory>

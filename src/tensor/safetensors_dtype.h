@@ -1,6 +1,5 @@
 #pragma once
 #include <c10/core/ScalarType.h>
-
 #include <optional>
 #include <string>
 #include <string_view>

@@ -1,11 +1,10 @@
 #include "tensor/safetensors.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
 
 #include "base/error.h"
 #include "base/file.h"
@@ -46,8 +45,8 @@ std::string open_error(const std::string& path) {
 
 TEST(Safetensors, WhatIsWrittenReadsBackEqualInEveryDtype) {
   std::vector<NamedTensor> tensors;
-  for (const at::ScalarType dtype : {at::kBool, at::kByte, at::kShort, at::kInt, at::kLong, at::kHalf, at::kBFloat16,
-                                     at::kFloat, at::kDouble}) {
+  for (const at::ScalarType dtype :
+       {at::kBool, at::kByte, at::kShort, at::kInt, at::kLong, at::kHalf, at::kBFloat16, at::kFloat, at::kDouble}) {
     tensors.emplace_back(c10::toString(dtype), at::arange(6).view({2, 3}).to(dtype));
   }
   tensors.emplace_back("scalar", at::full({}, 2.5));
@@ -99,17 +98,22 @@ TEST(Safetensors, AnUnknownNameIsAnErrorThatNamesTheNearest) {
 TEST(Safetensors, ATruncatedOrForeignFileIsRefused) {
   const std::string entry = R"({"w":{"dtype":"F32","shape":[4],"data_offsets":[0,16]}})";
   EXPECT_THAT(open_error(write_raw("cut.safetensors", entry, 12)), HasSubstr("truncated"));
-  EXPECT_THAT(open_error(write_raw("size.safetensors", R"({"w":{"dtype":"F32","shape":[5],"data_offsets":[0,16]}})", 16)),
-              HasSubstr("does not fill"));
-  EXPECT_THAT(open_error(write_raw("dtype.safetensors", R"({"w":{"dtype":"F33","shape":[4],"data_offsets":[0,16]}})", 16)),
-              HasSubstr("F33"));
-  EXPECT_THAT(open_error(write_raw(
-                  "overlap.safetensors",
-                  R"({"a":{"dtype":"U8","shape":[4],"data_offsets":[0,4]},"b":{"dtype":"U8","shape":[4],"data_offsets":[2,6]}})", 8)),
-              HasSubstr("overlap"));
-  EXPECT_THAT(open_error(write_raw("huge.safetensors",
-                                   R"({"w":{"dtype":"F64","shape":[4611686018427387904,4],"data_offsets":[0,16]}})", 16)),
-              HasSubstr("does not fill"));
+  EXPECT_THAT(
+      open_error(write_raw("size.safetensors", R"({"w":{"dtype":"F32","shape":[5],"data_offsets":[0,16]}})", 16)),
+      HasSubstr("does not fill"));
+  EXPECT_THAT(
+      open_error(write_raw("dtype.safetensors", R"({"w":{"dtype":"F33","shape":[4],"data_offsets":[0,16]}})", 16)),
+      HasSubstr("F33"));
+  EXPECT_THAT(
+      open_error(write_raw(
+          "overlap.safetensors",
+          R"({"a":{"dtype":"U8","shape":[4],"data_offsets":[0,4]},"b":{"dtype":"U8","shape":[4],"data_offsets":[2,6]}})",
+          8)),
+      HasSubstr("overlap"));
+  EXPECT_THAT(
+      open_error(write_raw("huge.safetensors",
+                           R"({"w":{"dtype":"F64","shape":[4611686018427387904,4],"data_offsets":[0,16]}})", 16)),
+      HasSubstr("does not fill"));
   EXPECT_NE(open_error(write_raw("list.safetensors", "[1, 2]", 0)), "no error");
   const std::string tiny = temp_path("tiny.safetensors");
   write_file_atomic(tiny, "abc");

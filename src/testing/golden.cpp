@@ -25,15 +25,17 @@ std::string largest(const Tensor& error, double& value) {
     return ::testing::AssertionFailure() << "there is no tensor to compare";
   }
   if (actual.sizes() != expected.sizes()) {
-    return ::testing::AssertionFailure()
-           << "expected shape " << shape_text(expected.sizes()) << ", got " << shape_text(actual.sizes());
+    return ::testing::AssertionFailure() << "expected shape " << shape_text(expected.sizes()) << ", got "
+                                         << shape_text(actual.sizes());
   }
   return ::testing::AssertionSuccess();
 }
 
 }  // namespace
 
-std::string tests_path(std::string_view relative) { return str_cat(FLEXOR_TESTS_DIR, "/", relative); }
+std::string tests_path(std::string_view relative) {
+  return str_cat(FLEXOR_TESTS_DIR, "/", relative);
+}
 
 SafetensorsFile golden(std::string_view relative) {
   return SafetensorsFile::open(tests_path(str_cat("golden/", relative)));
@@ -52,8 +54,8 @@ SafetensorsFile golden(std::string_view relative) {
   double value = 0;
   const std::string worst_abs = largest(error, value);
   const std::string worst_rel = largest(error / want.abs().clamp_min(1e-30), value);
-  return ::testing::AssertionFailure() << "largest absolute error " << worst_abs << ", largest relative error " << worst_rel
-                                       << "; allowed " << rtol << " relative + " << atol << " absolute; "
+  return ::testing::AssertionFailure() << "largest absolute error " << worst_abs << ", largest relative error "
+                                       << worst_rel << "; allowed " << rtol << " relative + " << atol << " absolute; "
                                        << (excess > 0).sum().item<int64_t>() << " of " << error.numel() << " differ";
 }
 

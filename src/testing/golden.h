@@ -1,7 +1,6 @@
 #pragma once
 #include <ATen/core/Tensor.h>
 #include <gtest/gtest.h>
-
 #include <string>
 #include <string_view>
 
