@@ -45,7 +45,8 @@ TEST(ParquetReader, PiecesOfAColumnMakeTheWhole) {
   for (const std::string& path : {kLayouts, kRowGroups}) {
     const auto reader = ParquetReader::open(path);
     for (const ColumnInfo& column : reader.columns()) {
-      if (column.kind != ValueKind::kFloat32 && column.kind != ValueKind::kInt) {
+      const bool is_numeric = column.kind == ValueKind::kFloat32 || column.kind == ValueKind::kInt;
+      if (!is_numeric || column.name == "ragged" || column.name.starts_with("null_")) {
         continue;
       }
       const NumericColumn whole = reader.read_numeric(column.name);
