@@ -7,6 +7,7 @@
 #include <fstream>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <span>
 #include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -22,13 +23,14 @@ namespace fs = std::filesystem;
 using testing::HasSubstr;
 
 class FileTest : public testing::Test {
- protected:
+ public:
   FileTest() {
     std::string name = (fs::temp_directory_path() / "flexor_file_test_XXXXXX").string();
     folder_ = ::mkdtemp(name.data());
   }
   ~FileTest() override { fs::remove_all(folder_); }
 
+ protected:
   std::string path(const std::string& name) const { return (folder_ / name).string(); }
   void write(const std::string& name, const std::string& text) const {
     fs::create_directories((folder_ / name).parent_path());
@@ -182,6 +184,15 @@ TEST_F(FileTest, UnwritableFoldersAreNamedBeforeWork) {
   EXPECT_EQ(error_of([&] { check_writable_folder(path("file")); }).kind(), ErrorKind::kFile);
   EXPECT_EQ(error_of([&] { check_writable_folder(path("file/below")); }).kind(), ErrorKind::kFile);
   EXPECT_EQ(error_of([&] { check_writable_folder("/proc/flexor"); }).kind(), ErrorKind::kFile);
+}
+
+TEST_F(FileTest, OutputFilesAreTriedBeforeTheWork) {
+  check_output_file(path("new/result.json"));
+  EXPECT_TRUE(fs::is_empty(path("new")));
+  EXPECT_THAT(error_of([&] { check_output_file(path("new")); }).what(), HasSubstr("is a folder"));
+  write("file", "x");
+  check_output_file(path("file"));  // will be replaced
+  EXPECT_EQ(error_of([&] { check_output_file(path("file/below")); }).kind(), ErrorKind::kFile);
 }
 
 TEST_F(FileTest, FoldersWithoutPermissionAreNamed) {
