@@ -1,16 +1,13 @@
 #include <algorithm>
 #include <filesystem>
-#include <tuple>
 #include <utility>
 
 #include "base/error.h"
-#include "base/file.h"
 #include "base/json.h"
 #include "base/str_cat.h"
 #include "data/processor.h"
 #include "data/processor_files.h"
-#include "tensor/safetensors.h"
-#include "tensor/tensor.h"
+#include "data/processor_steps.h"
 
 // LeRobot's processor files: {"name", "steps": [{"registry_name", "config", "state_file"?}]}, the order of the steps
 // being part of the format; statistics lie in safetensors under "<feature>.<stat>", split at the last dot.
@@ -19,74 +16,7 @@ namespace flexor::data {
 namespace {
 
 namespace fs = std::filesystem;
-using schema::FeatureStats;
 using schema::NormStats;
-
-NormStats read_stats(const std::string& path) {
-  check_input_file(path);
-  const SafetensorsFile file = SafetensorsFile::open(path);
-  NormStats stats;
-  for (const auto& entry : file.entries()) {
-    const size_t dot = entry.name.rfind('.');
-    if (dot == std::string::npos) {
-      throw Error(ErrorKind::kCheckpoint, str_cat("\"", entry.name, "\" is not FEATURE.STATISTIC"), path);
-    }
-    const Tensor values = file.get(entry.name).to(at::kDouble).flatten().contiguous();
-    const std::string stat = entry.name.substr(dot + 1);
-    FeatureStats& feature = stats[entry.name.substr(0, dot)];
-    feature.values[stat].assign(values.const_data_ptr<double>(), values.const_data_ptr<double>() + values.numel());
-    if (stat != "count") {
-      feature.shape = entry.shape;
-    }
-  }
-  return stats;
-}
-
-/// Step by step reading of one file; remembers where each kind of step stood.
-class StepReader {
- public:
-  StepReader(std::string folder, const char* name) : folder_(std::move(folder)), path_(processor_path(folder_, name)) {
-    check_input_file(path_);
-    json_ = Json::read_file(path_);
-    const Json::Array& steps = json_.at("steps").as_array();
-    for (size_t i = 0; i < steps.size(); ++i) {
-      const Json* kind = steps[i].find("registry_name");
-      if (kind == nullptr) {
-        throw Error(ErrorKind::kCheckpoint, str_cat("step ", i, " has no registry_name: a processor of its own code"),
-                    path_, "Flexor runs the steps that LeRobot writes for pi0 and pi0.5");
-      }
-      kinds_.push_back(kind->as_string());
-    }
-  }
-
-  const std::string& path() const { return path_; }
-  const Json::Array& steps() const { return json_.at("steps").as_array(); }
-  const std::vector<std::string>& kinds() const { return kinds_; }
-
-  NormStats stats_of(const Json& step) const {
-    const Json* file = step.find("state_file");
-    return file == nullptr || file->is_null() ? NormStats{}
-                                              : read_stats((fs::path(folder_) / file->as_string()).string());
-  }
-
-  [[noreturn]] void unknown(const std::string& kind) const {
-    throw Error(ErrorKind::kCheckpoint, str_cat("unknown processor step \"", kind, "\""), path_,
-                "Flexor runs the steps that LeRobot writes for pi0 and pi0.5");
-  }
-
-  /// `first` must come before `second` where both are there.
-  void check_order(const char* first, const char* second) const {
-    const auto a = std::find(kinds_.begin(), kinds_.end(), first), b = std::find(kinds_.begin(), kinds_.end(), second);
-    if (a != kinds_.end() && b != kinds_.end() && b < a) {
-      throw Error(ErrorKind::kCheckpoint, str_cat("step ", second, " stands before ", first), path_);
-    }
-  }
-
- private:
-  std::string folder_, path_;
-  Json json_;
-  std::vector<std::string> kinds_;
-};
 
 std::vector<schema::PolicyFeature> read_features(const Json& json) {
   std::vector<schema::PolicyFeature> features;
@@ -100,25 +30,34 @@ std::vector<schema::PolicyFeature> read_features(const Json& json) {
   return features;
 }
 
-void read_normalizer(const Json& json, ProcessorConfig& config) {
-  config.eps = json.at("eps").as_double();
-  config.features = read_features(json.at("features"));
-  config.norm_map.clear();
-  for (const auto& [type, mode] : json.at("norm_map").as_object()) {
-    config.norm_map[schema::feature_type_from_name(type)] = schema::norm_mode_from_name(mode.as_string());
+std::map<schema::FeatureType, schema::NormMode> read_norm_map(const Json& json) {
+  std::map<schema::FeatureType, schema::NormMode> modes;
+  for (const auto& [type, mode] : json.as_object()) {
+    modes[schema::feature_type_from_name(type)] = schema::norm_mode_from_name(mode.as_string());
   }
+  return modes;
+}
+
+void read_normalizer(const Json& json, ProcessorConfig& config) {
+  config.eps = value_of(json, "eps", [](const Json& value) { return value.as_double(); });
+  if (!(config.eps >= 0 && config.eps < 1)) {
+    throw Error(ErrorKind::kCheckpoint, str_cat("'eps': expected 0 to 1, found ", config.eps));
+  }
+  config.features = value_of(json, "features", read_features);
+  config.norm_map = value_of(json, "norm_map", read_norm_map);
   if (const Json* keys = json.find("normalize_observation_keys"); keys != nullptr && !keys->is_null()) {
     throw Error(ErrorKind::kCheckpoint, "normalize_observation_keys is set: Flexor normalises every feature");
   }
 }
 
 void read_relative(const Json& json, ProcessorConfig& config) {
-  config.relative.enabled = json.at("enabled").as_bool();
+  config.relative.enabled = value_of(json, "enabled", [](const Json& value) { return value.as_bool(); });
   if (const Json* joints = json.find("exclude_joints"); joints != nullptr && !joints->is_null()) {
-    config.relative.exclude_joints = joints->as_strings();
+    config.relative.exclude_joints =
+        value_of(json, "exclude_joints", [](const Json& value) { return value.as_strings(); });
   }
   if (const Json* names = json.find("action_names"); names != nullptr && !names->is_null()) {
-    config.relative.action_names = names->as_strings();
+    config.relative.action_names = value_of(json, "action_names", [](const Json& value) { return value.as_strings(); });
   }
 }
 
@@ -129,7 +68,7 @@ void expect_value(const Json& json, const char* key, const Json& expected) {
 }
 
 void read_tokenizer(const Json& json, ProcessorConfig& config) {
-  config.max_length = json.at("max_length").as_int();
+  config.max_length = value_of(json, "max_length", [](const Json& value) { return value.as_int(); });
   expect_value(json, "task_key", "task");
   expect_value(json, "padding_side", "right");
   expect_value(json, "padding", "max_length");
@@ -144,9 +83,11 @@ void read_preprocessor_step(const StepReader& reader, size_t index, ProcessorCon
   const Json& json = step.find("config") == nullptr ? empty : step.at("config");
   const std::string& kind = reader.kinds()[index];
   if (kind == "rename_observations_processor") {
-    for (const auto& [from, to] : json.at("rename_map").as_object()) {
-      config.rename_map[from] = to.as_string();
-    }
+    value_of(json, "rename_map", [&](const Json& renames) {
+      for (const auto& [from, to] : renames.as_object()) {
+        config.rename_map[from] = to.as_string();
+      }
+    });
   } else if (kind == "pi0_new_line_processor") {
     config.prompt = PromptStyle::kNewline;
   } else if (kind == "pi05_prepare_state_tokenizer_processor_step") {
@@ -159,7 +100,7 @@ void read_preprocessor_step(const StepReader& reader, size_t index, ProcessorCon
   } else if (kind == "tokenizer_processor") {
     read_tokenizer(json, config);
   } else if (kind == "device_processor") {
-    config.device = json.at("device").as_string();
+    config.device = value_of(json, "device", [](const Json& value) { return value.as_string(); });
     expect_value(json, "float_dtype", nullptr);
   } else if (kind != "to_batch_processor") {
     reader.unknown(kind);
@@ -215,15 +156,10 @@ ProcessorConfig read_processor(const std::string& folder, const schema::PolicyCo
   config.policy_type = policy.type;
   config.prompt = PromptStyle::kPlain;
   const StepReader pre(folder, kPreprocessor), post(folder, kPostprocessor);
-  try {
-    for (size_t i = 0; i < pre.steps().size(); ++i) {
-      read_preprocessor_step(pre, i, config);
-    }
-    check_postprocessor(post, config);
-  } catch (const Error& error) {
-    throw Error(error.kind() == ErrorKind::kFile ? ErrorKind::kFile : ErrorKind::kCheckpoint, error.what(),
-                error.where().empty() ? pre.path() : error.where(), error.hint());
+  for (size_t i = 0; i < pre.steps().size(); ++i) {
+    at_place(pre.place_of(i), [&] { read_preprocessor_step(pre, i, config); });
   }
+  at_place(post.path(), [&] { check_postprocessor(post, config); });
   pre.check_order("relative_actions_processor", "normalizer_processor");
   pre.check_order("normalizer_processor", "pi05_prepare_state_tokenizer_processor_step");
   pre.check_order("pi05_prepare_state_tokenizer_processor_step", "tokenizer_processor");

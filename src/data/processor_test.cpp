@@ -171,6 +171,50 @@ TEST(ProcessorFiles, BrokenOnesAreRefused) {
               HasSubstr("policy_preprocessor.json"));
 }
 
+/// Calls body(path, node) for every member and element below `json`.
+void for_each_node(Json& json, const std::string& path, const std::function<void(const std::string&, Json&)>& body) {
+  if (json.is_object()) {
+    for (auto& [name, member] : json.as_object()) {
+      body(path + "." + name, member);
+      for_each_node(member, path + "." + name, body);
+    }
+  } else if (json.is_array()) {
+    for (size_t i = 0; i < json.size(); ++i) {
+      body(str_cat(path, ".", i), json.as_array()[i]);
+      for_each_node(json.as_array()[i], str_cat(path, ".", i), body);
+    }
+  }
+}
+
+TEST_P(ProcessorFiles, WrongTypesAnywhereHaveAPlaceAndAHint) {
+  const std::string folder = fresh_folder(std::string("types_") + GetParam());
+  std::filesystem::copy(tests_path(std::string("golden/processor/") + GetParam()), folder,
+                        std::filesystem::copy_options::recursive);
+  int64_t refused = 0;
+  for (const char* name : {"/policy_preprocessor.json", "/policy_postprocessor.json"}) {
+    Json json = Json::read_file(folder + name);
+    for_each_node(json, "", [&](const std::string& path, Json& node) {
+      const Json whole = node;
+      for (const Json& value :
+           {Json(), Json(-1), Json("x"), Json::array(), Json::object({{"a", Json()}}), Json(true)}) {
+        node = value;
+        write_file_atomic(folder + name, json.dump());
+        try {
+          read_processor(folder, golden_policy(GetParam()));
+        } catch (const Error& error) {
+          EXPECT_THAT(error.where(), HasSubstr(folder)) << path << " = " << value.dump() << ": " << error.what();
+          EXPECT_FALSE(error.hint().empty()) << path << " = " << value.dump() << ": " << error.what();
+          ++refused;
+        }
+      }
+      node = whole;
+    });
+    write_file_atomic(folder + name, json.dump());
+  }
+  EXPECT_GT(refused, 100);
+  read_processor(folder, golden_policy(GetParam()));
+}
+
 TEST(Processor, Pi05WritesTheNormalisedStateIntoThePrompt) {
   ProcessorConfig config = golden_config("pi05");
   config.max_length = 64;

@@ -32,10 +32,16 @@ class TokenizerJson final : public Tokenizer::Model {
     path = file;
     check_input_file(file);
     const Json json = Json::read_file(file);
-    check_kind(json);
-    read_model(json.at("model"));
-    read_added_tokens(json);
-    find_special(json.at("model"));
+    try {
+      check_kind(json);
+      read_model(json.at("model"));
+      read_added_tokens(json);
+      find_special(json.at("model"));
+    } catch (const Error& error) {  // of a value that has another type
+      throw Error(
+          ErrorKind::kData, error.what(), file,
+          error.hint().empty() ? "the file is damaged: copy it again from where the policy was found" : error.hint());
+    }
   }
 
   std::vector<int64_t> encode(std::string_view text) const override {

@@ -14,6 +14,7 @@ namespace flexor::data {
 namespace {
 
 using flexor::testing::tests_path;
+using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
@@ -162,6 +163,29 @@ TEST(Tokenizer, AcceptsMergesAsStringsAndDropsSpecialTokensBeyondTheVocabulary) 
     EXPECT_EQ(strings.encode(text), pairs.encode(text));
   }
   EXPECT_EQ(strings.vocab_size(), 640);
+}
+
+TEST(Tokenizer, WrongTypesInAJsonHaveAPlaceAndAHint) {
+  const Json whole = Json::read_file(tests_path("golden/tokenizer/hf/tokenizer.json"));
+  const auto expect_refused = [](const Json& json) {
+    const std::string file = temporary("types.json", json.dump());
+    EXPECT_THAT(message_of(file), AllOf(HasSubstr("(" + file + ")"), HasSubstr("hint: ")));
+  };
+  for (const Json& value : {Json(), Json(-1), Json("x"), Json::object({{"a", Json()}})}) {
+    for (const char* key : {"model", "added_tokens", "normalizer"}) {
+      Json json = whole;
+      json[key] = value;
+      expect_refused(json);
+    }
+    for (const char* key : {"vocab", "merges"}) {
+      Json json = whole;
+      json["model"][key] = value;
+      expect_refused(json);
+    }
+    Json json = whole;
+    json["added_tokens"].as_array()[0]["id"] = value;
+    expect_refused(json);
+  }
 }
 
 TEST(Tokenizer, SaysWhatIsWrongWithAFile) {
