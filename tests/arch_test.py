@@ -78,7 +78,8 @@ def check_includes(source_root):
             yield f"src/{relative}:1: no area is called '{area}'"
             continue
         allowed = closure(area)
-        if relative.endswith("_test.cpp"):
+        for_tests = relative.endswith(("_test.cpp", "_fixture.h"))
+        if for_tests:
             allowed = allowed | closure("testing")
         lines = path.read_text(encoding="utf-8").splitlines()
         if path.suffix == ".h" and "#pragma once" not in lines:
@@ -96,6 +97,8 @@ def check_includes(source_root):
                     yield f"{place}: no area is called '{target}'"
                 elif target not in allowed:
                     yield f"{place}: {area}/ may not use {target}/, only {', '.join(a for a in AREAS if a in allowed)}"
+                elif found["own"].endswith("_fixture.h") and not for_tests:
+                    yield f'{place}: "{found["own"]}" is for tests only'
                 elif PRIVATE.fullmatch(found["own"]) and target != area:
                     yield f'{place}: "{found["own"]}" is for {target}/ only'
                 elif not (source_root / found["own"]).exists():
@@ -155,6 +158,7 @@ SELF_TESTS = [  # (file, content, expected text of the breach; None for a clean 
     ("table/arrow_values.h", "#pragma once\n#include <arrow/api.h>\n", "src/CMakeLists.txt:1: the folder src/table is no area"),
     ("table/values.h", "#pragma once\n#include <arrow/api.h>\n", "src/table/values.h:2: Arrow may not stand here"),
     ("data/x.cpp", '#include "table/arrow_values.h"\n', 'src/data/x.cpp:1: "table/arrow_values.h" is for table/ only'),
+    ("nn/block.cpp", '#include "nn/golden_fixture.h"\n', 'src/nn/block.cpp:1: "nn/golden_fixture.h" is for tests only'),
     ("other/block.cpp", "", "src/other/block.cpp:1: no area is called 'other'"),
     ("CMakeLists.txt", "flexor_area(tensor USES flexor_base)\nflexor_area(base)\nflexor_area(nn USES flexor_tensor)\n",
      "src/CMakeLists.txt:1: tensor uses base, which is not added above it"),

@@ -10,7 +10,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/json.h"
-#include "curate/damaged_dataset.h"
+#include "curate/damaged_dataset_fixture.h"
 #include "curate/verify.h"
 #include "data/dataset.h"
 #include "data/dataset_stats.h"

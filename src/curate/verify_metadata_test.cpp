@@ -1,4 +1,4 @@
-#include "curate/damage.h"
+#include "curate/damage_fixture.h"
 
 namespace flexor::curate {
 namespace {

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "base/str_cat.h"
-#include "curate/damage.h"
+#include "curate/damage_fixture.h"
 #include "data/dataset.h"
 #include "data/dataset_check.h"
 #include "data/finding_codes.h"

@@ -6,7 +6,7 @@
 #include <map>
 
 #include "base/error.h"
-#include "models/value_golden.h"
+#include "models/value_golden_fixture.h"
 #include "models/value_weights.h"
 #include "nn/named_params.h"
 #include "tensor/rng.h"

@@ -6,7 +6,7 @@
 #include "data/augment.h"
 #include "data/image_planes.h"
 #include "media/resize.h"
-#include "models/value_golden.h"
+#include "models/value_golden_fixture.h"
 #include "optim/adamw.h"
 #include "recap/categorical.h"
 #include "recap/value_metrics.h"

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "curate/damaged_dataset.h"
+#include "curate/damaged_dataset_fixture.h"
 #include "curate/verify.h"
 #include "data/finding.h"
 
