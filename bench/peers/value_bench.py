@@ -4,7 +4,7 @@
     PYTHON bench/peers/value_bench.py compare DIR [--flexor build/flexor] [--rounds 3] [--steps 4] [--json FILE]
 
 PYTHON needs torch and safetensors only. `export` writes the workload: DIR/model.safetensors and config.json, which
-`flexor bench value` opens, and DIR/batch.safetensors. Its sizes keep the proportions of the real model (SigLIP2-so400m,
+`flexor bench value` opens, and DIR/batch/batch.safetensors. Its sizes keep the proportions of the real model (SigLIP2-so400m,
 Gemma3-270M, expert gemma_1m) at a fraction of the work: 18 Gemma3 layers of which the expert of depth 4 reads the first ones,
 three cameras of which one is masked, 200 prompt tokens' share with a short prompt, vision : Gemma3 about 3 : 1.
 
@@ -21,6 +21,7 @@ import time
 
 SEED, BATCH, PIXELS, PROMPT, REAL_TOKENS = 11, 8, 112, 48, 14
 THREADS = 2
+BATCH_FILE = "batch/batch.safetensors"
 CONFIG = {
     "model_type": "recap_value_model",
     "format_version": 1,
@@ -132,7 +133,8 @@ def export(folder):
     batch["tokenized_prompt"] = torch.where(mask, tokens, 0)
     batch["tokenized_prompt_mask"] = mask.to(torch.uint8)
     batch["target_values"] = -torch.rand(BATCH, generator=generator)
-    save_file(batch, folder / "batch.safetensors")
+    (folder / "batch").mkdir(exist_ok=True)
+    save_file(batch, folder / BATCH_FILE)
     vision, language = forward_macs()
     print(f"{folder}: {sum(w.numel() for w in weights.values()) / 1e6:.1f} M parameters, "
           f"vision : Gemma3 = {vision / language:.2f} : 1")
@@ -146,7 +148,7 @@ def worker(folder, steps, warmup):
     torch.set_num_threads(THREADS)
     config = json.loads((folder / "config.json").read_text())
     model = ValueModel(load_file(folder / "model.safetensors"), config)
-    batch = load_file(folder / "batch.safetensors")
+    batch = load_file(folder / BATCH_FILE)
     head = [p for name, p in zip(model.names, model.p) if "value_head" in name]
     rest = [p for name, p in zip(model.names, model.p) if "value_head" not in name]
     optimizer = torch.optim.AdamW([{"params": rest, "lr": 5e-5}, {"params": head, "lr": 1e-4}], betas=(0.9, 0.95),
@@ -171,7 +173,7 @@ def compare(options):
     from flexor_runner import HERE, answer, median
     counts = ["--steps", options.steps, "--warmup", 1]
     own_command = [options.flexor, "bench", "value", "--model", options.folder, "--batch",
-                   options.folder / "batch.safetensors", "--threads", THREADS, *counts, "--json"]
+                   options.folder / BATCH_FILE, "--threads", THREADS, *counts, "--json"]
     peer_command = [sys.executable, HERE / "value_bench.py", "worker", options.folder, *counts]
     rows = []
     for round_number in range(options.rounds):

@@ -59,6 +59,7 @@ SteamDataset open_entry(const DatasetEntry& entry, const ValueStep& step) {
                       .dataset = whole.select(chosen),
                       .slots = camera_slots(robot, whole.cameras(), root),
                       .weight = entry.weight,
+                      .max_samples = entry.max_samples,
                       .first_anchor = {0}};
   for (int64_t i = 0; i < opened.dataset.num_episodes(); ++i) {
     opened.first_anchor.push_back(opened.first_anchor.back() +

@@ -144,8 +144,8 @@ SteamTask::Sums SteamTask::evaluate(const SteamDataset& dataset) {
   data->train.push_back(dataset);
   data->mixture = std::make_shared<const data::Mixture>(dataset.dataset);
   data->reference_length = data_->reference_length;
-  const auto items =
-      std::make_shared<const AscendingOrder>(std::min(dataset.num_items(), kEvalPairs), step_.actor.micro_batch_size);
+  const auto items = std::make_shared<const AscendingOrder>(
+      std::min(dataset.num_items(), dataset.max_samples.value_or(kEvalPairs)), step_.actor.micro_batch_size);
   const auto order = std::make_shared<const SteamOrder>(data, step_.actor.steam,
                                                         static_cast<uint64_t>(step_.actor.seed), items, /*fixed=*/true);
   data::Loader loader(data->mixture,
