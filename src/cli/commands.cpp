@@ -4,12 +4,18 @@ namespace flexor::cli {
 namespace {
 
 constexpr const Command* kCommands[] = {
-    &kTrain,       &kEval,       &kPredict,     &kReport,      &kDatasetInfo, &kDatasetVerify, &kDatasetCache, &kDatasetShow,
-    &kDatasetStats, &kDatasetStatsDiff,
-    &kDatasetConvert, &kDatasetMerge, &kDatasetSplit, &kDatasetDeleteEpisodes,
-    &kRecapReturns, &kRecapAdvantages, &kRecapRelabel,
-    &kRecapValue,
-    &kAlignRecord, &kBenchTrain, &kBenchSample, &kBenchLoader, &kBenchValue, &kHelp,
+    &kTrain,          &kEval,
+    &kPredict,        &kReport,
+    &kDatasetInfo,    &kDatasetVerify,
+    &kDatasetCache,   &kDatasetShow,
+    &kDatasetStats,   &kDatasetStatsDiff,
+    &kDatasetConvert, &kDatasetMerge,
+    &kDatasetSplit,   &kDatasetDeleteEpisodes,
+    &kRecapReturns,   &kRecapAdvantages,
+    &kRecapRelabel,   &kRecapValue,
+    &kAlignRecord,    &kBenchTrain,
+    &kBenchSample,    &kBenchLoader,
+    &kBenchValue,     &kHelp,
 };
 
 }  // namespace

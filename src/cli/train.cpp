@@ -66,7 +66,8 @@ const Command kTrain{
         "    flexor train --config configs/pi05_tiny.yaml dataset.root=/data/koch output_dir=runs/koch\n"
         "    flexor train --config configs/pi05_base.yaml dataset.root=/data/koch policy.path=/data/pi05_base "
         "output_dir=runs/koch\n    flexor train ... resume=true\n\n"
-        "The run's folder gets config.yaml, metrics.jsonl, TensorBoard events, report.html, and checkpoints whose pretrained_model "
+        "The run's folder gets config.yaml, metrics.jsonl, TensorBoard events, report.html, and checkpoints whose "
+        "pretrained_model "
         "LeRobot loads.\nCtrl-C or SIGTERM finishes the step and saves a checkpoint. `flexor help config` lists the "
         "keys.\n",
     .usage = &config::usage<Options>,

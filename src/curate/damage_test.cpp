@@ -1,9 +1,8 @@
-#include "curate/damage_fixture.h"
-
 #include <algorithm>
 
 #include "base/error.h"
 #include "base/str_cat.h"
+#include "curate/damage_fixture.h"
 #include "data/dataset.h"
 #include "data/dataset_check.h"
 

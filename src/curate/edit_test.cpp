@@ -466,7 +466,8 @@ TEST_F(EditTest, AVideoThatWasEncodedAsAWholeIsCutWithReencodeOnly) {
   EditOptions options = to(TargetVersion::kV21);
   options.reencode = true;
   const RewriteReport report = convert_dataset(source.root(), path("v21"), options);
-  EXPECT_EQ(report.videos_reencoded + report.videos_copied, 12);  // the encoder put key frames at some of the beginnings
+  EXPECT_EQ(report.videos_reencoded + report.videos_copied,
+            12);  // the encoder put key frames at some of the beginnings
   EXPECT_THAT(report.reencoded, Contains("videos/chunk-000/observation.images.wrist/episode_000001.mp4"));
   expect_no_errors(path("v21"));
   const data::Dataset before = open_all(source.root()), after = open_all(path("v21"));

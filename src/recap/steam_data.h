@@ -23,7 +23,7 @@ struct SteamDataset {
   CameraSlots slots;
   double weight = 1.0;
   std::optional<int64_t> max_samples;  ///< pairs to validate on
-  std::vector<int64_t> first_anchor;  ///< of every episode, and the total at the end
+  std::vector<int64_t> first_anchor;   ///< of every episode, and the total at the end
   int64_t num_items() const { return 2 * first_anchor.back(); }
 };
 

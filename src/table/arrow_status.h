@@ -44,8 +44,8 @@ auto guarded(const std::string& path, std::string_view doing, const Body& body) 
 inline void check_written(const arrow::Status& status, const std::string& path) {
   if (!status.ok()) {
     const std::string reason = status.detail() ? ", " + status.detail()->ToString() : "";  // "[errno 28] No space left"
-    throw Error(ErrorKind::kFile, str_cat("cannot write the Parquet file: ", first_line(status.message()), reason), path,
-                "check the free space and the permissions of the folder");
+    throw Error(ErrorKind::kFile, str_cat("cannot write the Parquet file: ", first_line(status.message()), reason),
+                path, "check the free space and the permissions of the folder");
   }
 }
 

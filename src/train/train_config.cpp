@@ -27,9 +27,10 @@ void fields(config::FieldTable& table, DatasetSection& c) {
   table("eval_split", c.eval_split, "share of each task's last episodes that is held out for validation")
       .range(0, 0.999);
   table("resize", c.resize, "uint8: rounded after resizing; float: LeRobot's arithmetic").choices({"uint8", "float"});
-  table("cache", c.cache,
-        "decoded pictures of `flexor dataset cache`: auto = used when there and fresh, off, or the path of a cache or of "
-        "a folder with some");
+  table(
+      "cache", c.cache,
+      "decoded pictures of `flexor dataset cache`: auto = used when there and fresh, off, or the path of a cache or of "
+      "a folder with some");
   table("image_transforms", c.image_transforms, "augmentation of the pictures").choices({"none", "openpi", "lerobot"});
 }
 

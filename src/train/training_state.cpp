@@ -119,8 +119,7 @@ Json training_step(const Progress& progress, int64_t world, int64_t batch_size, 
 
 bool is_flexor_checkpoint(const CheckpointRef& checkpoint) {
   const Json step = read_step_file(checkpoint);
-  return step.find(kFilesKey) != nullptr ||
-         std::filesystem::exists(path_of(checkpoint, kStateFile));
+  return step.find(kFilesKey) != nullptr || std::filesystem::exists(path_of(checkpoint, kStateFile));
 }
 
 void check_training_state(const CheckpointRef& checkpoint, size_t num_params) {
