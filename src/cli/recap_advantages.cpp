@@ -81,7 +81,7 @@ const Command kRecapAdvantages{
     .path = "recap advantages",
     .summary = "RECAP, step 3: advantages and labels of every frame.",
     .notes =
-        "    flexor recap advantages --config configs/recap_libero.yaml\n"
+        "    flexor recap advantages --config configs/recap_tiny.yaml\n"
         "    flexor recap advantages --config FILE advantage.value_checkpoint=DIR/global_step_3000\n\n"
         "Every dataset gets meta/advantages_TAG.parquet and meta/mixture_config.yaml. Each frame is judged once, while "
         "the "

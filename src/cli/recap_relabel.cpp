@@ -50,7 +50,7 @@ const Command kRecapRelabel{
     .path = "recap relabel",
     .summary = "RECAP, step 3 again: another threshold or look-ahead, with no model.",
     .notes =
-        "    flexor recap relabel --config configs/recap_libero.yaml --new-tag q20 advantage.positive_quantile=0.2\n"
+        "    flexor recap relabel --config configs/recap_tiny.yaml --new-tag q20 advantage.positive_quantile=0.2\n"
         "    flexor recap relabel --config FILE --new-tag n50 --lookahead 50\n"
         "    flexor recap relabel --config FILE --new-tag task advantage.threshold_from=task\n\n"
         "Reads the values in meta/advantages_SOURCE.parquet and writes meta/advantages_NEW.parquet; outcomes and data "

@@ -66,7 +66,7 @@ const Command kRecapReturns{
     .path = "recap returns",
     .summary = "RECAP, step 1: rewards and returns of every frame.",
     .notes =
-        "    flexor recap returns --config configs/recap_libero.yaml\n"
+        "    flexor recap returns --config configs/recap_tiny.yaml\n"
         "    flexor recap returns data.dataset_path=/data/libero_sft tag=fail300 data.failure_reward=-300\n\n"
         "Every dataset gets meta/returns_TAG.parquet (episode_index, frame_index, return, reward, prompt); "
         "meta/stats.json gets "

@@ -103,7 +103,7 @@ const Command kRecapValue{
     .path = "recap value",
     .summary = "RECAP, step 2: train the value model on the returns.",
     .notes =
-        "    flexor recap value --config configs/recap_libero.yaml\n"
+        "    flexor recap value --config configs/recap_tiny.yaml\n"
         "    flexor recap value --config FILE value.runner.resume_dir=auto\n"
         "    flexor recap value --config FILE --method steam\n\n"
         "OUT/value gets config.yaml, metrics.jsonl, TensorBoard events and checkpoints/global_step_N; the links last "
