@@ -7,7 +7,7 @@ A case is a text file, tests/cli/<command>/<case>.test; each runs in an empty fo
   needs SHELL                skips the case unless SHELL succeeds
   setup SHELL                prepares input; must succeed
   cleanup SHELL              runs at the end, whatever happened
-  timeout SECONDS            for each run below (default 60)
+  timeout SECONDS            for each run below (default 180)
   run SHELL                  starts a run; `flexor` is the program under test
   exit N                     its exit code (default 0)
   stdout: TEXT               a line of its stdout is TEXT, or matches if written /REGEX/; `stderr:` likewise
@@ -107,7 +107,7 @@ def check_run(checks, code, out, err, folder, env):
             if word == "json":
                 check_json(out, argument)
             if word == "check":
-                check_code, check_out, check_err = shell(argument, folder, env, 60)
+                check_code, check_out, check_err = shell(argument, folder, env, 180)
                 if check_code != 0:
                     raise Failure(f"exit code {check_code}: {argument}\n{check_out}{check_err}")
         except Failure as failure:
@@ -135,7 +135,7 @@ def parse_case(path):
 
 
 def run_case(path, env):
-    timeout, cleanups, steps = 60.0, [], []
+    timeout, cleanups, steps = 180.0, [], []
     for number, word, argument in parse_case(path):
         if word in CHECKS:
             if not steps or steps[-1][1] != "run":
@@ -166,7 +166,7 @@ def run_case(path, env):
                                       f"{tail(err)}") from None
         finally:
             for command in cleanups:
-                shell(command, folder, env, 60)
+                shell(command, folder, env, 180)
 
 
 def main():
