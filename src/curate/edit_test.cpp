@@ -326,7 +326,8 @@ void make_v20(const DamagedDataset& dataset) {
     info["codebase_version"] = "v2.0";
     info["fps"] = 10.0;
     Json camera = info.at("features").at("observation.images.top");
-    camera["video_info"] = camera.at("info");
+    const Json video = camera.at("info");  // a copy: a new key moves the others
+    camera["video_info"] = video;
     camera.erase("info");
     info["features"]["observation.images.gone"] = camera;
     info["features"]["observation.images.top"] = camera;
