@@ -17,9 +17,19 @@ inline std::string first_line(const std::string& text) {
   return text.substr(0, text.find('\n'));
 }
 
+/// Why a file cannot be read; in plain words where Arrow speaks of its formats' insides.
+inline std::string read_failure(const std::string& text) {
+  for (const char* inside : {"thrift", "Thrift", "base64", "flatbuffers"}) {
+    if (text.find(inside) != std::string::npos) {
+      return "its header or footer is damaged";
+    }
+  }
+  return first_line(text);
+}
+
 inline void check_read(const arrow::Status& status, const std::string& path, std::string_view doing) {
   if (!status.ok()) {
-    throw Error(ErrorKind::kData, str_cat(doing, ": ", first_line(status.message())), path, std::string(kBrokenHint));
+    throw Error(ErrorKind::kData, str_cat(doing, ": ", read_failure(status.message())), path, std::string(kBrokenHint));
   }
 }
 
@@ -37,7 +47,7 @@ auto guarded(const std::string& path, std::string_view doing, const Body& body) 
   } catch (const Error&) {
     throw;
   } catch (const std::exception& exception) {
-    throw Error(ErrorKind::kData, str_cat(doing, ": ", first_line(exception.what())), path, std::string(kBrokenHint));
+    throw Error(ErrorKind::kData, str_cat(doing, ": ", read_failure(exception.what())), path, std::string(kBrokenHint));
   }
 }
 

@@ -11,44 +11,13 @@
 #include "base/file.h"
 #include "base/str_cat.h"
 #include "base/text.h"
+#include "table/arrow_status.h"
 #include "table/arrow_values.h"
 
 namespace flexor::table {
 namespace {
 
 constexpr int64_t kBufferBytes = 1 << 18;
-constexpr std::string_view kBrokenHint = "copy the file again; a writer that was stopped leaves no footer";
-
-/// Arrow's first line only, what follows are its own sources; in plain words where it speaks of its formats' insides.
-std::string reason(const std::string& text) {
-  for (const char* inside : {"thrift", "Thrift", "base64", "flatbuffers"}) {
-    if (text.find(inside) != std::string::npos) {
-      return "its header or footer is damaged";
-    }
-  }
-  return text.substr(0, text.find('\n'));
-}
-
-template <typename T>
-T value_of(arrow::Result<T> result, const std::string& path, std::string_view doing) {
-  if (!result.ok()) {
-    throw Error(ErrorKind::kData, str_cat(doing, ": ", reason(result.status().message())), path,
-                std::string(kBrokenHint));
-  }
-  return std::move(result).ValueUnsafe();
-}
-
-/// parquet-cpp throws its own exceptions from a few places that return no status.
-template <typename Body>
-auto guarded(const std::string& path, std::string_view doing, const Body& body) {
-  try {
-    return body();
-  } catch (const Error&) {
-    throw;
-  } catch (const std::exception& exception) {
-    throw Error(ErrorKind::kData, str_cat(doing, ": ", reason(exception.what())), path, std::string(kBrokenHint));
-  }
-}
 
 void collect_leaves(const parquet::arrow::SchemaField& field, std::vector<int>& leaves) {
   if (field.column_index >= 0) {
@@ -131,7 +100,7 @@ std::shared_ptr<arrow::Table> ParquetReader::State::read(const std::vector<std::
   std::vector<int> groups(static_cast<size_t>(end - first));
   std::iota(groups.begin(), groups.end(), first);
   const auto doing = "cannot read the Parquet file";
-  return guarded(path, doing, [&] { return value_of(file->ReadRowGroups(groups, leaves), path, doing); });
+  return guarded(path, doing, [&] { return read_value(file->ReadRowGroups(groups, leaves), path, doing); });
 }
 
 ParquetReader::ParquetReader(std::unique_ptr<State> state) : state_(std::move(state)) {}
@@ -149,16 +118,11 @@ ParquetReader ParquetReader::open(const std::string& path) {
     parquet::ReaderProperties reading;
     reading.enable_buffered_stream();  // not a whole column chunk at once
     reading.set_buffer_size(kBufferBytes);
-    const auto status = builder.OpenFile(path, /*memory_map=*/false, reading);
-    if (!status.ok()) {
-      throw Error(ErrorKind::kData, str_cat(doing, ": ", reason(status.message())), path, std::string(kBrokenHint));
-    }
+    check_read(builder.OpenFile(path, /*memory_map=*/false, reading), path, doing);
     parquet::ArrowReaderProperties properties(/*use_threads=*/false);
     properties.set_pre_buffer(false);
-    state->file = value_of(builder.properties(properties)->Build(), path, doing);
-    if (const auto schema = state->file->GetSchema(&state->schema); !schema.ok()) {
-      throw Error(ErrorKind::kData, str_cat(doing, ": ", reason(schema.message())), path, std::string(kBrokenHint));
-    }
+    state->file = read_value(builder.properties(properties)->Build(), path, doing);
+    check_read(state->file->GetSchema(&state->schema), path, doing);
   });
   for (const auto& field : state->schema->fields()) {
     state->columns.push_back(describe(*field));
@@ -238,9 +202,9 @@ void ParquetReader::for_each_piece(const std::vector<std::string>& names, int fi
   }
   const auto doing = "cannot read the Parquet file";
   const auto batches = guarded(
-      path(), doing, [&] { return value_of(state_->file->GetRecordBatchReader(groups, leaves), path(), doing); });
+      path(), doing, [&] { return read_value(state_->file->GetRecordBatchReader(groups, leaves), path(), doing); });
   while (true) {
-    const auto batch = guarded(path(), doing, [&] { return value_of(batches->Next(), path(), doing); });
+    const auto batch = guarded(path(), doing, [&] { return read_value(batches->Next(), path(), doing); });
     if (batch == nullptr) {
       return;
     }
