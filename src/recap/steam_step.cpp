@@ -83,41 +83,13 @@ train::LoopConfig loop_config(const ValueStep& step, const ValueRun& run, int64_
 
 std::unique_ptr<optim::AdamW> make_optimizer(const OptimSection& config, models::SteamEnsemble& ensemble) {
   auto optimizer = std::make_unique<optim::AdamW>(nn::named_params(ensemble),
-                                                  optim::AdamWConfig{.lr = config.lr,
-                                                                     .betas = {config.adam_beta1, config.adam_beta2},
-                                                                     .eps = config.adam_eps,
-                                                                     .weight_decay = config.weight_decay,
-                                                                     .grad_clip_norm = config.clip_grad});
+                                                  adamw_config(config));
   for (optim::Slot& slot : optimizer->slots()) {
     const bool is_backbone =
         slot.name.find(".vision_tower.") != std::string::npos || slot.name.find(".gemma3.") != std::string::npos;
     slot.group = is_backbone ? 0 : 1;
   }
   return optimizer;
-}
-
-int64_t total_steps(const RunnerSection& runner, int64_t steps_per_epoch) {
-  int64_t steps = runner.max_epochs > 0 ? runner.max_epochs * steps_per_epoch : -1;
-  if (runner.max_steps >= 0) {
-    steps = steps < 0 ? runner.max_steps : std::min(steps, runner.max_steps);
-  }
-  return steps < 0 ? steps_per_epoch : steps;
-}
-
-/// Replaces nothing but the value folder of `config`'s run.
-void start_folder(const ValueRun& run, const ValueStep& step, bool resumed) {
-  check_writable_folder(run.folder());
-  if (!resumed) {
-    run.clear();
-  }
-  write_file_atomic(run.folder() + "/config.yaml", config::print(step));
-}
-
-std::string resumed_checkpoint(const RunnerSection& runner, const ValueRun& run) {
-  if (runner.resume_dir.empty()) {
-    return {};
-  }
-  return runner.resume_dir == "auto" ? run.newest().value_or("") : runner.resume_dir;
 }
 
 Json shape_of(const models::SteamConfig& config) {
@@ -164,7 +136,7 @@ ValueReport train_steam(const RecapConfig& config) {
       "ensemble ready",
       {{"members", E}, {"parameters", nn::count_params(*ensemble)}, {"steps", steps}, {"accumulation", accumulation}});
 
-  start_folder(run, step, !checkpoint.empty());
+  start_value_folder(run, step, !checkpoint.empty());
   train::Trainer trainer(std::move(parts));
   const train::Closing closing = trainer.run();
   return {.folder = run.folder(),

@@ -38,24 +38,6 @@ constexpr std::array<std::string_view, 9> kFree = {"runner.",
                                                    "actor.model.siglip_path",
                                                    "actor.model.gemma3_path"};
 
-/// The checkpoint to continue from, "" to start.
-std::string resumed_checkpoint(const RunnerSection& runner, const ValueRun& run) {
-  if (runner.resume_dir.empty()) {
-    return {};
-  }
-  if (runner.resume_dir == "auto") {
-    const auto newest = run.newest();
-    if (!newest) {
-      log_info("no complete checkpoint yet, starting at step 0", {{"folder", run.folder()}});
-    }
-    return newest.value_or("");
-  }
-  if (!std::filesystem::is_directory(runner.resume_dir)) {
-    throw Error(ErrorKind::kFile, "no such checkpoint", runner.resume_dir, "runner.resume_dir=auto takes the newest");
-  }
-  return runner.resume_dir;
-}
-
 void refuse_changes(const std::string& stored_path, const ValueStep& step) {
   if (!std::filesystem::exists(stored_path)) {
     return;
@@ -77,24 +59,9 @@ void refuse_changes(const std::string& stored_path, const ValueStep& step) {
   }
 }
 
-int64_t total_steps(const RunnerSection& runner, int64_t steps_per_epoch) {
-  int64_t steps = -1;
-  if (runner.max_epochs > 0) {
-    steps = runner.max_epochs * steps_per_epoch;
-  }
-  if (runner.max_steps >= 0) {
-    steps = steps < 0 ? runner.max_steps : std::min(steps, runner.max_steps);
-  }
-  return steps < 0 ? steps_per_epoch : steps;
-}
-
 std::unique_ptr<optim::AdamW> make_optimizer(const OptimSection& config, models::ValueModel& model) {
   auto optimizer = std::make_unique<optim::AdamW>(nn::named_params(model),
-                                                  optim::AdamWConfig{.lr = config.lr,
-                                                                     .betas = {config.adam_beta1, config.adam_beta2},
-                                                                     .eps = config.adam_eps,
-                                                                     .weight_decay = config.weight_decay,
-                                                                     .grad_clip_norm = config.clip_grad});
+                                                  adamw_config(config));
   for (optim::Slot& slot : optimizer->slots()) {
     slot.group = slot.name.find("value_head") != std::string::npos ? 1 : 0;
   }
@@ -187,11 +154,7 @@ ValueReport train_value(const RecapConfig& config) {
                                  {"accumulation", accumulation},
                                  {"precision", step.actor.model.precision}});
 
-  check_writable_folder(run.folder());
-  if (checkpoint.empty()) {
-    run.clear();
-  }
-  write_file_atomic(run.folder() + "/config.yaml", config::print(step));
+  start_value_folder(run, step, !checkpoint.empty());
   train::Trainer trainer(std::move(parts));
   const train::Closing closing = trainer.run();
   return report_of(trainer, closing, value_task, run);
