@@ -65,8 +65,12 @@ std::string clean_task(std::string_view task) {
   return text;
 }
 
-std::string openpi_prompt(std::string_view task) {
-  return clean_task(task);
+std::string with_advantage(std::string_view task, AdvantageLabel label) {
+  if (label == AdvantageLabel::kNone) {
+    return std::string(task);
+  }
+  const std::string_view word = label == AdvantageLabel::kPositive ? "positive" : "negative";
+  return clean_task(std::string(task) + "\nAdvantage: " + std::string(word));
 }
 
 std::string make_prompt(PromptStyle style, std::string_view task, std::span<const int64_t> bins) {

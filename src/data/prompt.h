@@ -25,6 +25,17 @@ at::Tensor state_bins(const at::Tensor& state);
 /// Strips whitespace at both ends (Python's str.strip, Unicode spaces included), then "_" and "\n" become spaces.
 std::string clean_task(std::string_view task);
 
+/// What a prompt of an advantage-conditioned policy says of the action that follows it (RECAP, step 4).
+enum class AdvantageLabel {
+  kNone,  ///< nothing: the unconditional prompt
+  kPositive,
+  kNegative,
+};
+
+/// The task with its label, "{task} Advantage: positive", cleaned as clean_task() does; kNone: the task as it is.
+/// The reference writes a newline before "Advantage:", which its tokenizer wrapper turns into a space.
+std::string with_advantage(std::string_view task, AdvantageLabel label);
+
 /// @param bins  B x S, row-major; only read for kState
 std::string make_prompt(PromptStyle style, std::string_view task, std::span<const int64_t> bins);
 

@@ -50,6 +50,13 @@ TEST(Prompt, StripsWhatPythonStrips) {
   EXPECT_EQ(clean_task("\xC2"), "\xC2");  // broken UTF-8 is no space
 }
 
+TEST(Prompt, LabelFollowsTheCleanedTask) {
+  EXPECT_EQ(with_advantage(" put the cup_on the plate", AdvantageLabel::kPositive),
+            "put the cup on the plate Advantage: positive");
+  EXPECT_EQ(with_advantage("stack\n", AdvantageLabel::kNegative), "stack  Advantage: negative");  // as the reference
+  EXPECT_EQ(with_advantage(" a_b ", AdvantageLabel::kNone), " a_b ");
+}
+
 TEST(Prompt, BinsCountTheLeftEdgesOneByOne) {
   std::vector<double> values = {-5, 5, -1, 1, 0, -0.0, -1e-30, 1e-30, 0.9921875, -1.0000001};
   for (int edge = 0; edge < 256; ++edge) {
