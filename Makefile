@@ -3,7 +3,7 @@ SHELL := /bin/bash
 JOBS ?= $(shell nproc)
 BUILD ?= build
 PYTHON := $(CURDIR)/.deps/venv/bin/python
-SOURCES = $(shell find src bench -name '*.h' -o -name '*.cpp')
+SOURCES = $(shell find src bench examples -name '*.h' -o -name '*.cpp')
 
 .PHONY: help deps ready build demo test bench format format-check lint sanitize fuzz clean
 
