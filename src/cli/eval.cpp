@@ -11,6 +11,7 @@
 #include "base/progress.h"
 #include "cli/commands.h"
 #include "cli/eval_page.h"
+#include "cli/guidance_options.h"
 #include "cli/policy_folder.h"
 #include "cli/threads.h"
 #include "config/command_line.h"
@@ -29,6 +30,7 @@ struct Options {
   std::optional<double> split;
   std::optional<int64_t> num_steps;
   std::optional<std::string> dtype;
+  GuidanceOptions guidance;
   int64_t batch_size = 8, stride = 1, seed = 0, threads = 0;
   bool json = false;
 };
@@ -39,6 +41,7 @@ void fields(config::FieldTable& table, Options& o) {
   table("episodes", o.episodes, "episodes to use, as 3,4; default: all").value_name("LIST");
   table("split", o.split, "use the last ceil(n * X) episodes of each task: those that training held out").range(0, 1);
   table("num_steps", o.num_steps, "Euler steps; default: num_inference_steps of the policy").range(1, 1000);
+  fields(table, o.guidance);
   table("stride", o.stride, "use every Nth frame").range(1, 1e9).value_name("N");
   table("seed", o.seed, "of noise and time").range(0, 1e18);
   table("output", o.output, "folder for eval.json and eval.html").short_flag('o').value_name("DIR");
@@ -120,9 +123,14 @@ class Frames {
 void print(std::ostream& out, const eval::EvalResult& result) {
   const double mae =
       std::accumulate(result.mae.begin(), result.mae.end(), 0.0) / static_cast<double>(result.mae.size());
-  out << "frames                " << result.frames << "\nloss                  " << result.loss
-      << "\nmean absolute error   " << mae << "\n  of holding still    " << result.baseline_hold_mae << " ("
-      << result.baseline_hold << " held)\n  of the mean action  " << result.baseline_mean_mae << '\n';
+  out << "frames                " << result.frames << '\n';
+  if (!result.guidance.is_off()) {
+    out << "guidance              " << policy::guidance_name(result.guidance.type) << ", weight "
+        << result.guidance.weight << '\n';
+  }
+  out << "loss                  " << result.loss << "\nmean absolute error   " << mae << "\n  of holding still    "
+      << result.baseline_hold_mae << " (" << result.baseline_hold << " held)\n  of the mean action  "
+      << result.baseline_mean_mae << '\n';
   size_t width = 0;
   for (const std::string& name : result.names) {
     width = std::max(width, name.size());
@@ -130,6 +138,14 @@ void print(std::ostream& out, const eval::EvalResult& result) {
   for (size_t i = 0; i < result.mae.size(); ++i) {
     out << "  " << result.names[i] << std::string(width - result.names[i].size() + 2, ' ') << result.mae[i] << '\n';
   }
+}
+
+policy::PolicyOptions policy_options(const Options& options) {
+  policy::PolicyOptions result;
+  result.dtype = options.dtype;
+  result.tokenizer_path = options.tokenizer_path;
+  result.norm_stats = options.norm_stats;
+  return result;
 }
 
 int run(const Args& args, const Io& io) {
@@ -142,11 +158,9 @@ int run(const Args& args, const Io& io) {
   if (!options.output.empty()) {
     check_writable_folder(options.output);
   }
-  policy::PolicyOptions policy_options;
-  policy_options.dtype = options.dtype;
-  policy_options.tokenizer_path = options.tokenizer_path;
-  policy_options.norm_stats = options.norm_stats;
-  policy::Policy policy = policy::Policy::open(policy_folder(options.policy), policy_options);
+  const std::string folder = policy_folder(options.policy);
+  const policy::Guidance guidance = guidance_of(options.guidance, folder);
+  policy::Policy policy = policy::Policy::open(folder, policy_options(options));
   const data::Dataset dataset = open_dataset(options, policy);
   data::BatchFormat format;
   format.height = policy.config().image_resolution[0];
@@ -156,6 +170,7 @@ int run(const Args& args, const Io& io) {
   Frames frames(dataset, format, options);
   eval::EvalOptions eval_options;
   eval_options.num_steps = options.num_steps;
+  eval_options.guidance = guidance;
   eval_options.seed = static_cast<uint64_t>(options.seed);
   eval_options.action_names = action_names(dataset, policy.config().action_dim());
   const eval::EvalResult result = eval::evaluate(policy, [&frames] { return frames.next(); }, eval_options);

@@ -12,6 +12,10 @@ std::string eval_page(const eval::EvalResult& result, const std::string& policy,
   page.paragraph(str_cat("Policy ", policy, " on dataset ", dataset, ", ", result.frames,
                          " frames, open loop: at each frame a chunk of actions is sampled and compared with what was "
                          "recorded, in physical units."));
+  if (!result.guidance.is_off()) {
+    page.paragraph(str_cat("Guidance: the label \"", policy::guidance_name(result.guidance.type), "\" with weight ",
+                           result.guidance.weight, "; the loss is that of the plain prompt."));
+  }
   report::add_evaluation(page, eval::to_json(result));
   return page.str();
 }

@@ -5,6 +5,7 @@
 #include "base/file.h"
 #include "base/str_cat.h"
 #include "cli/commands.h"
+#include "cli/guidance_options.h"
 #include "cli/policy_folder.h"
 #include "cli/start_noise.h"
 #include "cli/threads.h"
@@ -22,6 +23,7 @@ struct Options {
   std::string policy, batch, output, norm_stats;
   std::optional<std::string> dtype;
   std::optional<int64_t> num_steps;
+  GuidanceOptions guidance;
   int64_t seed = 0, threads = 0;
   bool json = false;
 };
@@ -31,6 +33,7 @@ void fields(config::FieldTable& table, Options& o) {
   table("batch", o.batch, "safetensors file of model-side tensors").required().value_name("FILE");
   table("output", o.output, "safetensors file to write").required().short_flag('o').value_name("FILE");
   table("num_steps", o.num_steps, "Euler steps; default: num_inference_steps of the policy").range(1, 1000);
+  fields(table, o.guidance);
   table("dtype", o.dtype, "default: as config.json says").choices({"float32", "bfloat16", "bfloat16_autocast"});
   table("norm_stats", o.norm_stats, "openpi's norm_stats.json; default: the policy's statistics").value_name("FILE");
   table("seed", o.seed, "of the noise when the batch has neither sample_noise nor noise");
@@ -43,12 +46,16 @@ int run(const Args& args, const Io& io) {
   set_threads(options.threads);
   check_output_file(options.output);
   const schema::BatchFile batch = schema::read_batch_file(options.batch);
+  const std::string folder = policy_folder(options.policy);
+  const policy::Guidance guidance = guidance_of(options.guidance, folder);
+  std::optional<models::GuidedPrompt> guided = guided_prompt(batch, guidance);
   policy::PolicyOptions policy_options;
   policy_options.dtype = options.dtype;
   policy_options.norm_stats = options.norm_stats;
-  policy::Policy policy = policy::Policy::open(policy_folder(options.policy), policy_options);
+  policy::Policy policy = policy::Policy::open(folder, policy_options);
   models::SampleOptions sampling = policy.default_sampling();
   sampling.num_steps = options.num_steps.value_or(sampling.num_steps);
+  sampling.guided = std::move(guided);
   const at::NoGradGuard no_gradients;
   const policy::ActionChunk chunk =
       policy.predict(batch.batch, start_noise(batch, policy.config(), options.seed), sampling);
@@ -60,7 +67,8 @@ int run(const Args& args, const Io& io) {
   if (options.json) {
     io.out << Json::object({{"output", options.output},
                             {"actions", Json(chunk.actions.sizes().vec())},
-                            {"num_steps", sampling.num_steps}})
+                            {"num_steps", sampling.num_steps},
+                            {"guidance", policy::to_json(guidance)}})
                   .dump()
            << '\n';
   } else {
@@ -77,7 +85,10 @@ const Command kPredict{
     .notes =
         "The batch holds normalised, tokenised tensors and raw pictures under LeRobot's names; sampling starts from "
         "its `sample_noise`,\nelse from its `noise`, else from noise drawn with --seed. Writes `actions_normalized` "
-        "[B, T, max_action_dim] and `actions`\n[B, T, A] in physical units.\n",
+        "[B, T, max_action_dim] and `actions`\n[B, T, A] in physical units.\n\nGuidance needs the prompts with their "
+        "label in the batch: `tokenized_positive_guidance_prompt` [B, L] "
+        "and\n`tokenized_positive_guidance_prompt_mask` "
+        "[B, L], or the same names with `negative`.\n",
     .usage = &config::usage<Options>,
     .run = &run};
 

@@ -197,12 +197,14 @@ EvalResult evaluate(policy::Policy& policy, const BatchSource& next, const EvalO
     const schema::Batch batch = policy.processor().preprocess(*raw, policy.device());
     const Draws draws = draw(*raw, policy.config(), options.seed, policy.device());
     const Tensor losses = policy.model().loss(batch, draws.noise, draws.time).per_sample;
+    sampling.guided = policy.guided_prompt(*raw, options.guidance);
     const Tensor normalized = policy.model().sample(batch, draws.sample_noise, sampling);
     const Tensor predicted = policy.processor().unnormalize(normalized, raw->state).cpu();
     scores.add(*raw, predicted, losses);
     samples.push_back(first_of(*raw, predicted));
   }
   EvalResult result = scores.result();
+  result.guidance = options.guidance;
   result.samples = thin_out(std::move(samples));
   for (size_t d = 0; d < result.mae.size(); ++d) {
     result.names.push_back(d < options.action_names.size() ? options.action_names[d] : str_cat("action_", d));
@@ -219,7 +221,8 @@ Json to_json(const EvalResult& result) {
                        {"baseline_hold_mae", number_or_null(result.baseline_hold_mae)},
                        {"baseline_hold", result.baseline_hold},
                        {"baseline_mean_mae", number_or_null(result.baseline_mean_mae)},
-                       {"frames", result.frames}});
+                       {"frames", result.frames},
+                       {"guidance", policy::to_json(result.guidance)}});
 }
 
 Json samples_json(const EvalResult& result) {

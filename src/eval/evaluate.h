@@ -13,6 +13,7 @@ namespace flexor::eval {
 
 struct EvalOptions {
   std::optional<int64_t> num_steps = std::nullopt;  ///< denoising steps; none: the policy's
+  policy::Guidance guidance = {};                   ///< of the sampled actions; `loss` is that of the plain prompt
   uint64_t seed = 0;                           ///< noise and time, per frame: results do not depend on the batch size
   std::vector<std::string> action_names = {};  ///< A names for the report; empty: action_0, action_1, ...
 };
@@ -37,6 +38,7 @@ struct EvalResult {
   std::string baseline_hold;     ///< "state": the observed state is held; "first_action": state and action differ in
                                  ///< size, so the first recorded action of the chunk is
   int64_t frames = 0;
+  policy::Guidance guidance;        ///< what was asked for
   std::vector<EvalSample> samples;  ///< up to four, the first frames of batches that are evenly spaced
 };
 

@@ -30,9 +30,11 @@ class NoiseModel final : public models::PolicyModel {
   }
   Tensor sample(const schema::Batch& /*batch*/, const Tensor& noise, const models::SampleOptions& options) override {
     num_steps = options.num_steps;
+    guided = options.guided;
     return noise * scale_;
   }
   int64_t num_steps = 0;
+  std::optional<models::GuidedPrompt> guided;
 
  private:
   schema::PolicyConfig config_;
@@ -164,6 +166,19 @@ TEST(Evaluate, UsesTheAskedNumberOfSteps) {
   EXPECT_EQ(dynamic_cast<NoiseModel&>(policy.model()).num_steps, 3);
   evaluate(policy, once({frames(0, 1)}), {});
   EXPECT_EQ(dynamic_cast<NoiseModel&>(policy.model()).num_steps, 10);
+}
+
+TEST(Evaluate, SamplesWithTheAskedGuidance) {
+  policy::Policy policy = make_policy(0);
+  const policy::Guidance guidance{.type = policy::GuidanceType::kPositive, .weight = 2.5};
+  const EvalResult result = evaluate(policy, once({frames(0, 2)}), {.guidance = guidance});
+  const auto& model = dynamic_cast<NoiseModel&>(policy.model());
+  ASSERT_TRUE(model.guided);
+  EXPECT_EQ(model.guided->weight, 2.5);
+  EXPECT_TENSOR_EQUAL(model.guided->tokens, policy.guided_prompt(frames(0, 2), guidance)->tokens);
+  EXPECT_EQ(to_json(result).at("guidance").dump(), R"({"type": "positive", "weight": 2.5})");
+  EXPECT_TRUE(to_json(evaluate(policy, once({frames(0, 2)}), {})).at("guidance").is_null());
+  EXPECT_FALSE(model.guided);
 }
 
 TEST(Evaluate, RefusesNothingAndWrongWindows) {

@@ -24,22 +24,6 @@ void check_finite(const Tensor& tensor, const std::string& name) {
   }
 }
 
-void check_tokens(const Batch& batch, const PolicyConfig& config) {
-  check_input(batch.tokens, at::kLong, {-1, -1}, "tokens [B, L]");
-  const int64_t B = batch.tokens.size(0), L = batch.tokens.size(1);
-  if (B == 0 || L == 0) {
-    refuse("tokens have shape " + shape_text(batch.tokens.sizes()) + ", at least one row and column are needed",
-           "tokens");
-  }
-  check_input(batch.token_mask, at::kBool, {B, L}, "token_mask [B, L]");
-  const int64_t vocab = config.sizes().vocab_size;
-  const auto low = batch.tokens.min().item<int64_t>(), high = batch.tokens.max().item<int64_t>();
-  if (low < 0 || high >= vocab) {
-    refuse(str_cat("token ids reach from ", low, " to ", high, ", the embedding has ", vocab, " rows"), "tokens",
-           "use the tokenizer that the policy was trained with");
-  }
-}
-
 void check_cameras(const Batch& batch, const PolicyConfig& config) {
   const auto known = config.cameras();
   std::string names;
@@ -105,8 +89,24 @@ void check_input(const Tensor& tensor, at::ScalarType dtype, std::initializer_li
   }
 }
 
+void check_prompt(const Tensor& tokens, const Tensor& mask, const PolicyConfig& config, const std::string& prefix) {
+  const std::string name = prefix + "tokens";
+  check_input(tokens, at::kLong, {-1, -1}, name + " [B, L]");
+  const int64_t B = tokens.size(0), L = tokens.size(1);
+  if (B == 0 || L == 0) {
+    refuse(str_cat(name, " have shape ", shape_text(tokens.sizes()), ", at least one row and column are needed"), name);
+  }
+  check_input(mask, at::kBool, {B, L}, prefix + "token_mask [B, L]");
+  const int64_t vocab = config.sizes().vocab_size;
+  const auto low = tokens.min().item<int64_t>(), high = tokens.max().item<int64_t>();
+  if (low < 0 || high >= vocab) {
+    refuse(str_cat("token ids reach from ", low, " to ", high, ", the embedding has ", vocab, " rows"), name,
+           "use the tokenizer that the policy was trained with");
+  }
+}
+
 void check_batch(const Batch& batch, const PolicyConfig& config, bool training) {
-  check_tokens(batch, config);
+  check_prompt(batch.tokens, batch.token_mask, config);
   check_cameras(batch, config);
   const int64_t B = batch.size();
   if (!config.is_pi05()) {

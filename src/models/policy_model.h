@@ -37,9 +37,18 @@ struct RtcArguments {
   schema::RtcConfig config;
 };
 
+/// A second prompt for classifier-free guidance (arXiv:2207.12598): the velocity is (1 - w) v_plain + w v_guided, with
+/// v_plain of the batch's own prompt. Both run in one batch; with w = 0 or 1 only the prompt that counts runs.
+struct GuidedPrompt {
+  at::Tensor tokens;    ///< [B, L'] int64; L' may differ from the batch's prompt length
+  at::Tensor mask;      ///< [B, L'] bool, true = real token
+  double weight = 1.0;  ///< w, finite; above 1 extrapolates
+};
+
 struct SampleOptions {
   int64_t num_steps = 10;
   std::optional<RtcArguments> rtc = std::nullopt;
+  std::optional<GuidedPrompt> guided = std::nullopt;
 };
 
 /// A policy that learns a velocity field over action chunks: pi0 or pi0.5. Not thread-safe.
@@ -57,6 +66,8 @@ class PolicyModel {
   virtual LossOutput loss(const schema::Batch& batch, const at::Tensor& noise, const at::Tensor& time) = 0;
 
   /// Actions by Euler steps from `noise` [B, T, max_action_dim]; result [B, T, max_action_dim] float32, normalised.
+  /// With `guided` and `rtc` both, the previous chunk guides the mixed velocity.
+  /// @throws Error(kData) for tensors that do not fit, Error(kConfig) for num_steps < 1 or a weight that is not finite
   virtual at::Tensor sample(const schema::Batch& batch, const at::Tensor& noise, const SampleOptions& options) = 0;
 };
 

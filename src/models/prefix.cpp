@@ -75,22 +75,26 @@ std::vector<CameraInput> prepare_cameras(const Batch& batch, const PolicyConfig&
   return present;
 }
 
-// Axes: B batch, C cameras, N picture tokens of one camera, L prompt tokens, D width.
+// Axes: B observations, R prompts (a multiple of B), C cameras, N picture tokens of one camera, L prompt tokens, D
+// width.
 Prefix embed_prefix(FlowNet& net, const Batch& batch, const PolicyConfig& config, const ComputeOptions& options) {
-  const int64_t B = batch.size();
   const auto cameras = prepare_cameras(batch, config, /*with_missing=*/!options.exact_savings);
+  const int64_t R = batch.tokens.size(0), B = cameras[0].pixels.size(0);
   const auto C = static_cast<int64_t>(cameras.size());
   const Tensor features = encode(net, cameras, B, options);  // [C B, N, D]
   const int64_t N = features.size(1), D = features.size(2);
 
   const int64_t L = options.exact_savings ? longest_prompt(batch.token_mask) : batch.token_mask.size(1);
   const Tensor prompt_mask = batch.token_mask.narrow(1, 0, L);
-  const Tensor prompt = embed_tokens(net, batch.tokens.narrow(1, 0, L));  // [B, L, D]
-  const Tensor images = features.view({C, B, N, D}).transpose(0, 1).reshape({B, C * N, D});
+  const Tensor prompt = embed_tokens(net, batch.tokens.narrow(1, 0, L));  // [R, L, D]
+  Tensor images = features.view({C, B, N, D}).transpose(0, 1).reshape({B, C * N, D});
+  if (R > B) {
+    images = images.repeat({R / B, 1, 1});
+  }
   std::vector<Tensor> pads;
   pads.reserve(cameras.size() + 1);
   for (int64_t i = 0; i < C; ++i) {
-    pads.push_back(at::full({B, N}, cameras[i].present, prompt_mask.options()));
+    pads.push_back(at::full({R, N}, cameras[i].present, prompt_mask.options()));
     if (tap_active()) {
       tap("image." + std::to_string(i), cameras[i].pixels);
       tap("image_mask." + std::to_string(i), pads.back().select(1, 0));

@@ -28,8 +28,10 @@ struct Prefix {
   bool all_real = false;  ///< no token is padding: no mask is needed
 };
 
-/// With exact savings missing cameras are left out and the prompt is cut behind the longest one of the batch.
-/// Taps: image.*, image_mask.*, vision_tower.0, image_features.0.
+/// The batch may hold k prompts for each of its B observations, as k B rows of tokens, observation by observation
+/// within each of the k: the pictures are encoded once. B in `embs` and `pad` is k B then. With exact savings missing
+/// cameras are left out and the prompt is cut behind the longest one of the batch. Taps: image.*, image_mask.*,
+/// vision_tower.0, image_features.0.
 Prefix embed_prefix(FlowNet& net, const schema::Batch& batch, const schema::PolicyConfig& config,
                     const ComputeOptions& options);
 

@@ -5,6 +5,7 @@
 #include "base/str_cat.h"
 #include "models/batch_check.h"
 #include "models/flow_policy.h"
+#include "models/guidance.h"
 #include "models/joint_transformer.h"
 #include "models/prefix.h"
 #include "models/rtc.h"
@@ -27,7 +28,7 @@ std::vector<double> step_times(int64_t num_steps) {
   return times;
 }
 
-/// The modulations of one step out of those of all steps, for every sample of the batch.
+/// The modulations of one step out of those of all steps, for every row of the batch.
 Modulations select_step(const Modulations& all, int64_t step, int64_t batch) {
   const auto pick = [&](const Tensor& m) { return m.defined() ? m.narrow(0, step, 1).expand({batch, -1}) : m; };
   Modulations one{{}, {}, pick(all.final)};
@@ -37,6 +38,46 @@ Modulations select_step(const Modulations& all, int64_t step, int64_t batch) {
   }
   return one;
 }
+
+/// The velocity field of one observation batch: prefix cached, and everything embedded that does not depend on x.
+/// Axes: B observations, R rows of all branches, S suffix tokens, T horizon, A padded action dims, W expert width.
+class VelocityField {
+ public:
+  VelocityField(FlowNet& net, const Branches& branches, const std::vector<double>& times,
+                const schema::PolicyConfig& config, const ComputeOptions& options)
+      : net_(net),
+        branches_(branches),
+        options_(options),
+        horizon_(config.chunk_size),
+        suffix_tokens_(net.is_pi05 ? horizon_ : horizon_ + 1),
+        cache_(run_prefix(net, embed_prefix(net, branches.batch, config, options), suffix_tokens_, options)),
+        plan_(plan_suffix(net, cache_, suffix_tokens_, options)),
+        state_emb_(embed_state(net, branches.batch.state, config)) {
+    const at::Device device = branches.batch.tokens.device();
+    time_embs_ = embed_time(net, at::tensor(times, at::kDouble).to(at::kFloat).to(device), config);
+    modulations_ = make_modulations(net, net.is_pi05 ? time_embs_ : Tensor());
+  }
+
+  /// @param x  [B, T, A]  @return float32, shape of x
+  Tensor operator()(const Tensor& x, int64_t step) {
+    const Tensor time_emb = time_embs_.narrow(0, step, 1).expand({x.size(0), -1});
+    const Tensor suffix = branches_.spread(embed_suffix(net_, x, time_emb, state_emb_));  // [R, S, W]
+    const Modulations modulations = select_step(modulations_, step, suffix.size(0));
+    const Tensor out = run_suffix(net_, cache_, plan_, suffix, modulations, options_);
+    const Tensor actions = out.narrow(1, suffix_tokens_ - horizon_, horizon_).to(at::kFloat);
+    return branches_.mix(net_.action_out_proj(actions).to(at::kFloat));
+  }
+
+ private:
+  FlowNet& net_;
+  const Branches& branches_;
+  const ComputeOptions& options_;
+  int64_t horizon_, suffix_tokens_;
+  PrefixCache cache_;
+  SuffixPlan plan_;
+  Tensor state_emb_, time_embs_;  // [B, 1, W] or undefined, [n, W]
+  Modulations modulations_;       // of all n steps
+};
 
 }  // namespace
 
@@ -50,16 +91,9 @@ Tensor FlowPolicy::sample(const schema::Batch& batch, const Tensor& noise, const
     throw Error(ErrorKind::kConfig, str_cat("num_steps is ", n, ", at least 1 is needed"), "num_steps");
   }
   const nn::AutocastGuard autocast(noise.device().type(), options_.autocast);
-  const int64_t S = net_.is_pi05 ? config_.chunk_size : config_.chunk_size + 1;
-  PrefixCache cache = run_prefix(net_, embed_prefix(net_, batch, config_, options_), S, options_);
-  const SuffixPlan plan = plan_suffix(net_, cache, S, options_);
-
-  // Neither times nor state depend on x: embed them once for all steps.
   const std::vector<double> times = step_times(n);
-  const Tensor time = at::tensor(times, at::kDouble).to(at::kFloat).to(noise.device());
-  const Tensor time_embs = embed_time(net_, time, config_);  // [n, W]
-  const Modulations modulations = make_modulations(net_, net_.is_pi05 ? time_embs : Tensor());
-  const Tensor state_emb = embed_state(net_, batch.state, config_);
+  const Branches branches = plan_branches(batch, options.guided, config_);
+  VelocityField velocity(net_, branches, times, config_, options_);
   std::optional<RtcGuide> guide;
   if (options.rtc && options.rtc->config.enabled && options.rtc->prev_chunk_left_over.defined()) {
     guide.emplace(*options.rtc, noise);
@@ -67,10 +101,7 @@ Tensor FlowPolicy::sample(const schema::Batch& batch, const Tensor& noise, const
 
   Tensor x = noise;
   for (int64_t s = 0; s < n; ++s) {
-    const Tensor suffix = embed_suffix(net_, x, time_embs.narrow(0, s, 1).expand({B, -1}), state_emb);
-    const Tensor out = run_suffix(net_, cache, plan, suffix, select_step(modulations, s, B), options_);
-    Tensor v =
-        net_.action_out_proj(out.narrow(1, S - config_.chunk_size, config_.chunk_size).to(at::kFloat)).to(at::kFloat);
+    Tensor v = velocity(x, s);
     if (guide) {
       v = (*guide)(x, v, times[s]);
     }

@@ -80,11 +80,13 @@ Policy Policy::open(const std::string& folder, const PolicyOptions& options) {
     Mover mover(options.device);
     model->params(mover);
   }
-  return {std::move(model), data::Processor(std::move(processor), std::move(tokenizer)), options.device};
+  return {std::move(model), data::Processor(std::move(processor), std::move(tokenizer)), options.device,
+          read_label_training(folder)};
 }
 
-Policy::Policy(std::unique_ptr<models::PolicyModel> model, data::Processor processor, at::Device device)
-    : model_(std::move(model)), processor_(std::move(processor)), device_(device) {
+Policy::Policy(std::unique_ptr<models::PolicyModel> model, data::Processor processor, at::Device device,
+               std::optional<LabelTraining> training)
+    : model_(std::move(model)), processor_(std::move(processor)), device_(device), training_(std::move(training)) {
   if (processor_.action_dim() != config().action_dim()) {
     throw Error(ErrorKind::kCheckpoint,
                 str_cat("the processors' action has ", processor_.action_dim(), " values, config.json's has ",
@@ -101,13 +103,36 @@ models::SampleOptions Policy::default_sampling() const {
   return {.num_steps = config().num_inference_steps};
 }
 
+std::optional<models::GuidedPrompt> Policy::guided_prompt(const data::RawBatch& observations,
+                                                          const Guidance& guidance) const {
+  check_guidance(guidance, training_, "guidance");
+  if (guidance.is_off()) {
+    return std::nullopt;
+  }
+  data::RawBatch labelled;  // what prompts are made of
+  labelled.state = observations.state;
+  labelled.episodes = observations.episodes;
+  labelled.frames = observations.frames;
+  labelled.tasks.reserve(observations.tasks.size());
+  for (const std::string& task : observations.tasks) {
+    labelled.tasks.push_back(data::with_advantage(task, guidance.label()));
+  }
+  const data::TokenBatch tokens =
+      processor_.tokenizer().encode_batch(processor_.prompts(labelled), processor_.config().max_length);
+  return models::GuidedPrompt{tokens.tokens.to(device_), tokens.mask.to(device_), guidance.weight};
+}
+
 ActionChunk Policy::predict(const data::RawBatch& observations, const Tensor& noise,
-                            const models::SampleOptions& options) {
+                            const models::SampleOptions& options, const Guidance& guidance) {
   const at::NoGradGuard no_grad;
   data::RawBatch inputs = observations;
   inputs.action = Tensor();  // what was recorded is no input
+  models::SampleOptions sampling = options;
+  if (std::optional<models::GuidedPrompt> guided = guided_prompt(observations, guidance)) {
+    sampling.guided = std::move(guided);
+  }
   ActionChunk chunk;
-  chunk.normalized = model_->sample(processor_.preprocess(inputs, device_), noise.to(device_), options);
+  chunk.normalized = model_->sample(processor_.preprocess(inputs, device_), noise.to(device_), sampling);
   chunk.actions = processor_.unnormalize(chunk.normalized, inputs.state);
   return chunk;
 }
@@ -122,13 +147,14 @@ ActionChunk Policy::predict(const schema::Batch& batch, const Tensor& noise, con
   return chunk;
 }
 
-Tensor Policy::act(const data::RawBatch& observations, at::Generator& generator, const models::SampleOptions& options) {
+Tensor Policy::act(const data::RawBatch& observations, at::Generator& generator, const models::SampleOptions& options,
+                   const Guidance& guidance) {
   if (options.rtc) {
     throw Error(ErrorKind::kUsage, "real-time chunking works on whole chunks, not on single actions", "policy::act",
                 "use predict");
   }
   if (queue_.empty()) {
-    const Tensor actions = predict(observations, draw_noise(observations.size(), generator), options).actions;
+    const Tensor actions = predict(observations, draw_noise(observations.size(), generator), options, guidance).actions;
     for (int64_t t = 0; t < config().n_action_steps; ++t) {
       queue_.push_back(actions.select(1, t));
     }

@@ -11,6 +11,7 @@
 #include "data/processor.h"
 #include "data/raw_batch.h"
 #include "models/policy_model.h"
+#include "policy/guidance.h"
 
 namespace flexor::policy {
 
@@ -37,7 +38,9 @@ class Policy {
   /// @throws Error(kFile), Error(kCheckpoint), Error(kData) for what is missing or does not fit
   static Policy open(const std::string& folder, const PolicyOptions& options = {});
 
-  Policy(std::unique_ptr<models::PolicyModel> model, data::Processor processor, at::Device device);
+  /// @param training  how the policy was trained with labels, if that is known
+  Policy(std::unique_ptr<models::PolicyModel> model, data::Processor processor, at::Device device,
+         std::optional<LabelTraining> training = std::nullopt);
 
   models::PolicyModel& model() { return *model_; }
   const data::Processor& processor() const { return processor_; }
@@ -50,16 +53,24 @@ class Policy {
   /// Sampling options with the configuration's number of steps.
   models::SampleOptions default_sampling() const;
 
+  const std::optional<LabelTraining>& label_training() const { return training_; }
+
+  /// The labelled prompts of observations, with their state where the policy's prompts hold it; nothing without
+  /// guidance. @throws Error(kUsage) as check_guidance(), Error(kData) if a prompt with its label is too long
+  std::optional<models::GuidedPrompt> guided_prompt(const data::RawBatch& observations, const Guidance& guidance) const;
+
   /// Action chunks for raw observations. @param noise as draw_noise gives
-  ActionChunk predict(const data::RawBatch& observations, const at::Tensor& noise,
-                      const models::SampleOptions& options);
+  /// @param guidance  off: `options.guided` is used as it is
+  ActionChunk predict(const data::RawBatch& observations, const at::Tensor& noise, const models::SampleOptions& options,
+                      const Guidance& guidance = {});
   /// Action chunks for model-side tensors (normalised, tokenised; pictures raw).
   ActionChunk predict(const schema::Batch& batch, const at::Tensor& noise, const models::SampleOptions& options);
 
   /// Next action [B, A] in physical units: a chunk is sampled when the queue is empty, and its first n_action_steps
   /// are handed out one per call (the reference's select_action).
   /// @throws Error(kUsage) with real-time chunking, which needs whole chunks
-  at::Tensor act(const data::RawBatch& observations, at::Generator& generator, const models::SampleOptions& options);
+  at::Tensor act(const data::RawBatch& observations, at::Generator& generator, const models::SampleOptions& options,
+                 const Guidance& guidance = {});
   /// Forgets the queued actions: call it when an episode starts.
   void reset() { queue_.clear(); }
 
@@ -67,6 +78,7 @@ class Policy {
   std::unique_ptr<models::PolicyModel> model_;
   data::Processor processor_;
   at::Device device_;
+  std::optional<LabelTraining> training_;
   std::deque<at::Tensor> queue_;
 };
 

@@ -8,6 +8,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/str_cat.h"
+#include "policy/policy_fixture.h"
 #include "schema/batch_file.h"
 #include "tensor/rng.h"
 #include "tensor/tensor.h"
@@ -22,46 +23,6 @@ using flexor::testing::error_text;
 using flexor::testing::golden;
 using flexor::testing::tests_path;
 using ::testing::HasSubstr;
-
-/// A pretrained_model folder of the tiny golden policy `type`, with prompts of up to 80 tokens.
-std::string policy_folder(const std::string& type, const std::string& name) {
-  const std::string folder = str_cat(::testing::TempDir(), "flexor_policy_", type, "_", name);
-  fs::remove_all(folder);
-  fs::create_directories(folder + "/tokenizer");
-  for (const char* file : {"config.json", "model.safetensors"}) {
-    fs::copy_file(tests_path(str_cat("golden/", type, "_tiny/", file)), folder + "/" + file);
-  }
-  for (const auto& entry : fs::directory_iterator(tests_path("golden/processor/" + type))) {
-    if (entry.path().filename().string().starts_with("policy_")) {
-      fs::copy_file(entry.path(), fs::path(folder) / entry.path().filename());
-    }
-  }
-  Json json = Json::read_file(folder + "/policy_preprocessor.json");
-  for (Json& step : json["steps"].as_array()) {
-    if (step.at("registry_name").as_string() == "tokenizer_processor") {
-      step["config"]["max_length"] = 80;
-    }
-  }
-  write_file_atomic(folder + "/policy_preprocessor.json", json.dump(2));
-  fs::copy_file(tests_path("data/tokenizer/tokenizer_512.model"), folder + "/tokenizer/tokenizer.model");
-  return folder;
-}
-
-data::RawBatch observations(int64_t size) {
-  data::RawBatch raw;
-  at::Generator generator = make_generator(7);
-  for (const char* camera : {"base_0_rgb", "left_wrist_0_rgb"}) {
-    raw.cameras.push_back(
-        {str_cat("observation.images.", camera), (at::rand({size, 3, 28, 28}, generator) * 255).to(at::kByte)});
-  }
-  raw.state = at::rand({size, 6}, generator);
-  for (int64_t b = 0; b < size; ++b) {
-    raw.tasks.push_back(b % 2 == 0 ? "pick up the red block" : "fold the towel twice");
-    raw.episodes.push_back(b);
-    raw.frames.push_back(0);
-  }
-  return raw;
-}
 
 /// Rows [from, from + 1) of a batch.
 data::RawBatch row(const data::RawBatch& raw, int64_t from) {
