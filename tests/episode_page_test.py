@@ -4,24 +4,17 @@
 Usage: episode_page_test.py FLEXOR [unittest's arguments]. Tests that need a browser are skipped where there is none
 (chromium, google-chrome; or the program that the variable CHROMIUM names).
 """
-import html.parser
+import html
 import json
-import os
-import pathlib
 import re
 import shutil
 import subprocess
 import sys
-import tempfile
 import unittest
 
-DATA = pathlib.Path(__file__).resolve().parent / "data" / "datasets"
+from page_checks import DATA, EVIL, Reader, WithFolder, dump, find_browser
+
 FLEXOR = ""
-EVIL = "</script><img src=x onerror=\"document.title='pwned'\"> \"&'<!-- tâche 抓"
-FLAGS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync", "--disable-dev-shm-usage",
-         "--disable-background-networking", "--disable-component-update", "--disable-default-apps", "--mute-audio",
-         "--autoplay-policy=no-user-gesture-required", "--host-resolver-rules=MAP * ~NOTFOUND", "--window-size=1400,1800",
-         "--virtual-time-budget=4000", "--enable-logging=stderr"]
 PROBE = """<script>
 window.requestAnimationFrame = f => setTimeout(f, 5);  // a headless browser in virtual time draws no frames
 addEventListener('load', () => setTimeout(() => {
@@ -56,38 +49,9 @@ addEventListener('load', () => setTimeout(() => {
 </script>"""
 
 
-def find_browser():
-    for name in (os.environ.get("CHROMIUM"), "chromium", "chromium-browser", "google-chrome", "google-chrome-stable"):
-        if name and shutil.which(name):
-            return shutil.which(name)
-    return None
-
-
-def dump(page, folder):
-    """(DOM after the scripts ran, console and log)."""
-    with tempfile.TemporaryDirectory(dir=folder) as profile:
-        done = subprocess.run([find_browser(), *FLAGS, f"--user-data-dir={profile}", "--dump-dom", page.as_uri()], capture_output=True,
-                              timeout=120, check=False)
-    return done.stdout.decode("utf-8", "replace"), done.stderr.decode("utf-8", "replace")
-
-
 def show(page, dataset, *flags):
     subprocess.run([FLEXOR, "dataset", "show", str(dataset), "-o", str(page), *flags], check=True, capture_output=True)
     return page.read_text(encoding="utf-8")
-
-
-class Reader(html.parser.HTMLParser):
-    def __init__(self, text):
-        super().__init__()
-        self.tags, self.texts, self.attributes = [], [], []
-        self.feed(text)
-
-    def handle_starttag(self, tag, attrs):
-        self.tags.append(tag)
-        self.attributes += [(tag, key, value or "") for key, value in attrs]
-
-    def handle_data(self, data):
-        self.texts.append(data)
 
 
 def hostile_dataset(folder):
@@ -107,17 +71,6 @@ def hostile_dataset(folder):
     info["features"]["action"]["names"] = [f"{EVIL} {i}" for i in range(info["features"]["action"]["shape"][0])]
     (root / "meta/info.json").write_text(json.dumps(info))
     return root
-
-
-class WithFolder(unittest.TestCase):
-    @classmethod
-    def setUpClass(cls):
-        cls.temporary = tempfile.TemporaryDirectory(prefix="flexor-page-")
-        cls.folder = pathlib.Path(cls.temporary.name)
-
-    @classmethod
-    def tearDownClass(cls):
-        cls.temporary.cleanup()
 
 
 class Page(WithFolder):

@@ -1,26 +1,46 @@
 #include <ostream>
 
+#include "base/error.h"
+#include "base/interrupt.h"
 #include "cli/commands.h"
 #include "config/command_line.h"
+#include "recap/recap_report.h"
 #include "report/run_report.h"
 
 namespace flexor::cli {
 namespace {
 
 struct Options {
-  std::string run_dir, output;
+  std::string run_dir, output, tag;
+  std::vector<std::string> episodes;
   bool json = false;
 };
 
 void fields(config::FieldTable& table, Options& o) {
-  table.positional("run_dir", o.run_dir, "a training run's output_dir");
+  table.positional("run_dir", o.run_dir, "output_dir of a training run or of a RECAP run");
   table("output", o.output, "file to write; default: RUN_DIR/report.html").short_flag('o').value_name("FILE");
+  table("tag", o.tag, "RECAP: tag of the advantages; default: the run's own");
+  table("episodes", o.episodes, "RECAP: episodes to show besides those chosen by rule, as DATASET/EPISODE,...")
+      .value_name("LIST");
   table("json", o.json, "print one JSON object instead of text");
+}
+
+std::string write_report(const Options& options) {
+  if (recap::is_recap_run(options.run_dir)) {
+    return recap::write_recap_report(recap::config_of_run(options.run_dir, options.tag),
+                                     {.output = options.output, .episodes = options.episodes});
+  }
+  if (!options.tag.empty() || !options.episodes.empty()) {
+    throw Error(ErrorKind::kUsage, "--tag and --episodes are for RECAP runs, and the folder is none", options.run_dir,
+                "a RECAP run's output_dir has the folder value or policy");
+  }
+  return report::write_run_report(options.run_dir, options.output);
 }
 
 int run(const Args& args, const Io& io) {
   const auto options = config::parse<Options>(args);
-  const std::string path = report::write_run_report(options.run_dir, options.output);
+  install_interrupt_handlers();
+  const std::string path = write_report(options);
   io.out << (options.json ? Json::object({{"report", path}}).dump() : path) << '\n';
   return 0;
 }
@@ -29,10 +49,12 @@ int run(const Args& args, const Io& io) {
 
 const Command kReport{
     .path = "report",
-    .summary = "Write the HTML page of a training run.",
+    .summary = "Write the HTML page of a training run or of a RECAP run.",
     .notes =
-        "One file without scripts or network: curves, checkpoints, configuration, evaluation and sample predictions "
-        "where the run's\nfolder has them.\n",
+        "One file that needs no network. Of a training run: curves, checkpoints, configuration, evaluation and sample "
+        "predictions\nwhere the run's folder has them. Of a RECAP run: outcomes, returns, values, advantages and "
+        "labels, episodes under their\npictures, curves of both trainings, and the numbers as CSV files beside the "
+        "page.\n\n    flexor report runs/recap --episodes attempts/3,attempts/17\n",
     .usage = &config::usage<Options>,
     .run = &run};
 

@@ -165,7 +165,7 @@ class EpisodePage {
       const std::string name = to_utf8(dataset_.cameras()[camera].name);
       page_.heading(name);
       std::string html = "<div class=\"strip\">\n";
-      for (const Shot& shot : strips_[camera]) {
+      for (const data::Shot& shot : strips_[camera]) {
         const std::string picture = shot.error.empty()
                                         ? str_cat("<img alt=\"", escape_html(name), ", frame ", shot.frame, "\" src=\"",
                                                   report::data_uri("image/jpeg", shot.jpeg), "\">")
@@ -284,7 +284,7 @@ class EpisodePage {
   int64_t length_, step_;  ///< step: distance of the values kept for the cursor, in frames
   report::HtmlPage page_;
   std::vector<TaskSpan> tasks_;
-  std::vector<std::vector<Shot>> strips_;  ///< per camera
+  std::vector<std::vector<data::Shot>> strips_;  ///< per camera
   Json plots_ = Json::array();
   std::vector<std::vector<std::string>> rows_;
 };

@@ -1,7 +1,6 @@
 #include "curate/episode_pictures.h"
 
 #include <algorithm>
-#include <cmath>
 #include <cstdlib>
 #include <filesystem>
 #include <memory>
@@ -11,11 +10,9 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/interrupt.h"
-#include "base/log.h"
 #include "base/progress.h"
-#include "base/str_cat.h"
 #include "data/picture_source.h"
-#include "media/image_codec.h"
+#include "media/shrink.h"
 #include "media/video_reader.h"
 #include "media/video_writer.h"
 
@@ -23,33 +20,6 @@ namespace flexor::curate {
 namespace {
 
 namespace fs = std::filesystem;
-
-/// Means of factor x factor pixels; what is left over at the right and the bottom is dropped.
-/// @param multiple  of the sides of `out`
-void shrink(const media::Picture& picture, int factor, int multiple, media::Picture& out) {
-  const auto side = [&](int size) { return std::max(1, size / factor / multiple * multiple); };
-  out.resize(side(picture.width), side(picture.height));
-  const int rows = std::min(factor, picture.height), columns = std::min(factor, picture.width);
-  const int count = rows * columns;
-  for (int y = 0; y < out.height; ++y) {
-    for (int x = 0; x < out.width; ++x) {
-      for (int c = 0; c < 3; ++c) {
-        int sum = count / 2;
-        for (int dy = 0; dy < rows; ++dy) {
-          for (int dx = 0; dx < columns; ++dx) {
-            const int64_t pixel = int64_t{y * factor + dy} * picture.width + x * factor + dx;
-            sum += picture.rgb[static_cast<size_t>(pixel * 3 + c)];
-          }
-        }
-        out.rgb[static_cast<size_t>((int64_t{y} * out.width + x) * 3 + c)] = static_cast<uint8_t>(sum / count);
-      }
-    }
-  }
-}
-
-int factor_for(int width, int wanted) {
-  return std::max(1, static_cast<int>(std::lround(static_cast<double>(width) / wanted)));
-}
 
 /// A folder that goes away with this object.
 class TemporaryFolder {
@@ -104,26 +74,13 @@ std::unique_ptr<media::VideoWriter> make_writer(const std::string& file, const m
 
 }  // namespace
 
-std::vector<Shot> strip_of(const data::Dataset& dataset, int64_t camera, int64_t count) {
-  constexpr int kWidth = 320, kQuality = 85;
+std::vector<data::Shot> strip_of(const data::Dataset& dataset, int64_t camera, int64_t count) {
   const int64_t length = dataset.episode(0).length, n = std::min(length, std::max<int64_t>(1, count));
-  data::PictureSource source;
-  media::Picture small;
-  std::vector<Shot> shots;
+  std::vector<int64_t> frames;
   for (int64_t i = 0; i < n; ++i) {
-    check_interrupt();
-    Shot shot{n == 1 ? 0 : (i * (length - 1) + (n - 1) / 2) / (n - 1), {}, {}};
-    try {
-      const media::Picture& picture = source.read(dataset.picture(camera, shot.frame));
-      shrink(picture, factor_for(picture.width, kWidth), /*multiple=*/1, small);
-      shot.jpeg = media::encode_jpeg(small, kQuality);
-    } catch (const Error& error) {
-      shot.error = error.what();
-      log_warn(str_cat("picture not shown: ", error.what()), {{"where", error.where()}, {"frame", shot.frame}});
-    }
-    shots.push_back(std::move(shot));
+    frames.push_back(n == 1 ? 0 : (i * (length - 1) + (n - 1) / 2) / (n - 1));
   }
-  return shots;
+  return data::shots_of(dataset, camera, 0, frames, {.width = 320, .quality = 85});
 }
 
 EpisodeVideo video_of(const data::Dataset& dataset, int64_t camera) {
@@ -142,7 +99,7 @@ EpisodeVideo video_of(const data::Dataset& dataset, int64_t camera) {
   for (int64_t frame = 0; frame < episode.length; ++frame) {
     check_interrupt();
     const media::Picture& picture = source.read(dataset.picture(camera, frame));
-    shrink(picture, factor_for(picture.width, kWidth), /*multiple=*/2, small);
+    media::shrink(picture, media::shrink_factor(picture.width, kWidth), /*multiple=*/2, small);
     writer = writer ? std::move(writer) : make_writer(file, small, dataset.info().fps);
     writer->write(small);
     progress.advance();

@@ -1,22 +1,15 @@
 #pragma once
 #include <cstdint>
-#include <string>
 #include <vector>
 
 #include "data/dataset.h"
+#include "data/shots.h"
 
 namespace flexor::curate {
 
-/// A picture of the strip.
-struct Shot {
-  int64_t frame = 0;
-  std::vector<uint8_t> jpeg;  ///< empty if the picture cannot be read
-  std::string error;          ///< why
-};
-
 /// `count` evenly spaced frames of the first episode of `dataset`, its first and last ones among them, as small JPEG
 /// pictures. @param camera  index into dataset.cameras()
-std::vector<Shot> strip_of(const data::Dataset& dataset, int64_t camera, int64_t count);
+std::vector<data::Shot> strip_of(const data::Dataset& dataset, int64_t camera, int64_t count);
 
 /// The video of the first episode of `dataset` that a browser plays: the recorded file itself where it holds this
 /// episode alone and is H.264 or AV1, else encoded again as H.264.

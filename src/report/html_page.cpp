@@ -26,7 +26,8 @@ svg .title { fill: var(--fore); font-size: 14px; font-weight: 600; }
 svg .label { fill: var(--soft); font-size: 12px; } svg .tick { fill: var(--soft); font-size: 11.5px; }
 svg .grid { stroke: var(--rule); stroke-width: 1; } svg .axis { stroke: var(--soft); stroke-width: 1; }
 svg polyline { fill: none; stroke-width: 1.8; stroke-linejoin: round; } svg polyline.faint { stroke-width: 1; opacity: 0.4; }
-svg .band { opacity: 0.13; }
+svg .band { opacity: 0.13; } svg .area { opacity: 0.16; } svg .marker { stroke-width: 1.8; stroke-dasharray: 5 4; }
+svg .dots { fill: none; stroke-width: 4.5; stroke-linecap: round; opacity: 0.6; }
 svg .line0 { stroke: var(--c0); } svg .line1 { stroke: var(--c1); } svg .line2 { stroke: var(--c2); }
 svg .line3 { stroke: var(--c3); } svg .line4 { stroke: var(--c4); } svg .line5 { stroke: var(--c5); }
 svg .fill0 { fill: var(--c0); } svg .fill1 { fill: var(--c1); } svg .fill2 { fill: var(--c2); }
