@@ -67,8 +67,12 @@ class RecapReportTest : public RecapFolder {
   }
   void label_all() {
     compute_returns(config_);
-    const Json made_by =
-        Json::object({{"threshold", 0.05}, {"return_min", -100.0}, {"return_max", 0.0}, {"type", "rollout"}});
+    const Json made_by = Json::object({{"threshold", 0.05},
+                                       {"return_min", -100.0},
+                                       {"return_max", 0.0},
+                                       {"lookahead", 10},
+                                       {"positive_quantile", 0.3},
+                                       {"threshold_from", "rollout"}});
     label(0, rows_of(0), made_by);
     label(1, rows_of(1), made_by);
   }
@@ -132,7 +136,8 @@ TEST_F(RecapReportTest, ThePageHoldsEveryPart) {
         "{\"step\": 2, \"loss\": 3.5, \"mae\": 0.2, \"value_spearman\": 0.7}\n"
         "{\"step\": 2, \"eval/loss\": 3.75, \"eval/value_spearman_tied\": 0.6, \"eval/held/loss\": 3.75}\n");
   write("policy/metrics.jsonl",
-        "{\"step\": 1, \"loss\": 1.5, \"positive_conditional_loss\": 1.4, \"unconditional_loss\": 1.6}\n");
+        "{\"step\": 1, \"loss\": 1.5, \"positive_conditional_loss\": 1.4, \"unconditional_loss\": 1.6}\n"
+        "{\"step\": 1, \"eval/positive_loss\": 1.4, \"eval/negative_loss\": 1.7, \"eval/unconditional_loss\": 1.6}\n");
   write("value/checkpoints/global_step_2/config.json", "{}");
   fs::create_directory_symlink("global_step_2", config_.output_dir + "/value/checkpoints/best");
   const std::string html = page();

@@ -54,7 +54,7 @@ const std::vector<Panel>& policy_panels() {
   static const std::vector<Panel> panels = {
       {"Loss of the policy",
        "flow-matching loss",
-       {{"loss", "training"}, {"eval/loss", "validation"}, {"eval_loss", "held out"}}},
+       {{"loss", "training"}, {"eval/loss", "validation"}, {"loss_real_dims", "training, robot's own dimensions"}}},
       {"Training loss by route",
        "flow-matching loss",
        {{"positive_conditional_loss", "positive"},

@@ -14,7 +14,7 @@ namespace {
 
 constexpr int kColours[kNumEpisodeKinds] = {2, 0, 1, 5};  // demonstrations, successes, failures, no outcome
 constexpr int kModelColour = 3;
-constexpr size_t kMostPoints = 2000;
+constexpr size_t kMostPoints = 2000, kMostMarkers = 3;
 constexpr int kWideHeight = 280, kScatterHeight = 300;  // of plots side by side
 
 /// Shares of each kind's own frames, so that few failures show beside many successes.
@@ -174,7 +174,7 @@ report::DistributionPlot scores_plot(const JudgedRun& run, const ReportNumbers& 
   }
   std::set<double> thresholds;
   for (const JudgedDataset& dataset : run.datasets) {
-    if (dataset.threshold && thresholds.insert(*dataset.threshold).second) {
+    if (dataset.threshold && thresholds.size() < kMostMarkers && thresholds.insert(*dataset.threshold).second) {
       plot.markers.push_back({*dataset.threshold, str_cat("threshold ", short_number(*dataset.threshold, 4))});
     }
   }
@@ -233,6 +233,7 @@ void add_advantages(report::HtmlPage& page, const JudgedRun& run, const ReportNu
   if (!run.has_scores()) {
     return;
   }
+  add_origins(page, run);
   page.plots({to_svg(scores_plot(run, numbers)), progress_plot(numbers)});
   add_positive_rates(page, "dataset", numbers.by_dataset, run.is_steam());
   page.paragraph(

@@ -70,11 +70,12 @@ std::set<double> thresholds_of(const JudgedRun& run) {
 }
 
 std::string threshold_text(const JudgedRun& run) {
-  std::string text;
-  for (const double threshold : thresholds_of(run)) {
-    text += str_cat(text.empty() ? "" : " and ", short_number(threshold, 4));
+  const std::set<double> thresholds = thresholds_of(run);
+  if (thresholds.empty()) {
+    return "";
   }
-  return text;
+  const std::string low = short_number(*thresholds.begin(), 4), high = short_number(*thresholds.rbegin(), 4);
+  return thresholds.size() == 1 ? low : str_cat(low, thresholds.size() == 2 ? " and " : " to ", high);
 }
 
 double attempts_share(const ReportNumbers& numbers) {

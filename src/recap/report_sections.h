@@ -24,6 +24,8 @@ void add_advantages(report::HtmlPage& page, const JudgedRun& run, const ReportNu
 /// A table with bars of the positive shares. @param what  "dataset", "task"
 void add_positive_rates(report::HtmlPage& page, const std::string& what, const std::vector<PositiveRate>& rates,
                         bool is_steam);
+/// How the labels were made, as far as the sidecars say it: look-ahead, range, quantile, value model.
+void add_origins(report::HtmlPage& page, const JudgedRun& run);
 /// "12.3 %", "-" for what is not finite.
 std::string percent(double share);
 

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "base/text.h"
 #include "report/csv_table.h"
 
 namespace flexor::recap {
@@ -20,8 +21,8 @@ std::string episodes_csv(const JudgedRun& run, const ReportNumbers& numbers) {
   for (const EpisodeNumbers& row : numbers.episodes) {
     const JudgedDataset& dataset = run.datasets[row.dataset];
     const JudgedEpisode& episode = dataset.episodes[row.place];
-    table.add(dataset.name).add(dataset.type).add(episode.episode_index).add(kind_singular(episode.kind));
-    table.add(static_cast<int64_t>(episode.length())).add(task_of(run, dataset, episode));
+    table.add(to_utf8(dataset.name)).add(dataset.type).add(episode.episode_index).add(kind_singular(episode.kind));
+    table.add(static_cast<int64_t>(episode.length())).add(to_utf8(task_of(run, dataset, episode)));
     table.add(row.return_first).add(row.return_mean).add(row.target_mean);
     table.add(row.value_first).add(row.value_mean).add(row.value_last).add(row.gap).add(row.spearman);
     table.add(row.score_mean).add(row.score_min).add(row.score_max).add(row.disagreement).add(row.positive_share);
@@ -34,7 +35,12 @@ std::string rates_csv(const ReportNumbers& numbers) {
   CsvTable table({"group", "name", "type", "frames", "positive", "positive_share", "above_threshold", "attempt_frames",
                   "attempt_positive", "attempt_positive_share", "threshold"});
   const auto add = [&table](const char* group, const PositiveRate& rate) {
-    table.add(group).add(rate.name).add(rate.type).add(rate.frames).add(rate.positive).add(rate.positive_share());
+    table.add(group)
+        .add(to_utf8(rate.name))
+        .add(rate.type)
+        .add(rate.frames)
+        .add(rate.positive)
+        .add(rate.positive_share());
     table.add(rate.above).add(rate.attempts).add(rate.attempts_positive).add(rate.attempts_share());
     table.add(rate.threshold);
     table.end_row();

@@ -15,6 +15,7 @@ class CsvTable {
   explicit CsvTable(std::initializer_list<std::string_view> columns);
 
   CsvTable& add(std::string_view text);
+  CsvTable& add(const std::string& text) { return add(std::string_view(text)); }
   CsvTable& add(const char* text) { return add(std::string_view(text)); }
   CsvTable& add(double value);
   CsvTable& add(int64_t value);

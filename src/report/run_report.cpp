@@ -63,8 +63,14 @@ Series series_of(const Curve& curve) {
   return {curve.name, curve.steps, curve.values};
 }
 
+/// Runs of other models (the value model) have no policy.type.
+bool is_policy_run(const RunFiles& run) {
+  return run.config.empty() || std::any_of(run.config.begin(), run.config.end(),
+                                           [](const auto& pair) { return pair.first == "policy.type"; });
+}
+
 std::string loss_plot(const RunFiles& run) {
-  LinePlot plot{.title = "Loss", .x_label = "step", .y_label = "flow-matching loss"};
+  LinePlot plot{.title = "Loss", .x_label = "step", .y_label = is_policy_run(run) ? "flow-matching loss" : "loss"};
   if (const Curve* loss = run.find("loss")) {
     const size_t window = std::max<size_t>(1, loss->values.size() / 25);
     plot.series.push_back({"training", loss->steps, running_mean(loss->values, window)});

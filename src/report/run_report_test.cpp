@@ -82,6 +82,14 @@ TEST_F(RunReportTest, AnEvaluationInTheRunsFolderIsFound) {
   EXPECT_THAT(html, HasSubstr("Episode 4, frame 17"));
 }
 
+TEST_F(RunReportTest, OnlyAPolicysLossIsAFlowMatchingLoss) {
+  write("metrics.jsonl", "{\"step\": 1, \"loss\": 1}\n");
+  write("config.yaml", "policy: {type: pi0}\n");
+  EXPECT_THAT(run_page(read_run(folder_)), HasSubstr("flow-matching loss"));
+  write("config.yaml", "actor: {model: {num_bins: 201}}\n");
+  EXPECT_THAT(run_page(read_run(folder_)), Not(HasSubstr("flow-matching loss")));
+}
+
 TEST_F(RunReportTest, StepsRepeatedAfterAResumeCountOnce) {
   write("metrics.jsonl",
         "{\"step\": 1, \"loss\": 1}\n{\"step\": 2, \"loss\": 2}\n{\"step\": 3, \"loss\": 3}\n"
