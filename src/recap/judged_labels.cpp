@@ -64,7 +64,9 @@ void find_thresholds(JudgedDataset& dataset, const std::string& tag) {
   }
   if (const Json* by_task = made_by.find("task_thresholds"); by_task != nullptr && by_task->is_object()) {
     for (const auto& [task, threshold] : by_task->as_object()) {
-      dataset.task_thresholds[task] = threshold.as_double();
+      if (threshold.is_number()) {
+        dataset.task_thresholds[task] = threshold.as_double();
+      }
     }
   }
 }
@@ -81,6 +83,9 @@ void read_judged_labels(JudgedRows& rows, const std::string& tag) {
   dataset.labels = std::move(file.rows.advantage);
   if (dataset.labels.size() != dataset.size()) {
     throw Error(ErrorKind::kData, "the file has no column advantage", file.path, kLabelAgain);
+  }
+  for (uint8_t& label : dataset.labels) {
+    label = label != 0 ? 1 : 0;
   }
   dataset.returns = as_floats(file.rows.returns);
   dataset.values = as_floats(file.rows.value_current);

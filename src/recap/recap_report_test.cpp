@@ -173,6 +173,15 @@ TEST_F(RecapReportTest, ThePageHoldsEveryPart) {
   EXPECT_THAT(written("calibration.csv"), HasSubstr("bin_low,bin_high,frames,value_mean,target_mean,target_std\n"));
 }
 
+TEST_F(RecapReportTest, TheBestValidationIsTheSmallestFiniteOne) {
+  write("value/metrics.jsonl",
+        "{\"step\": 1, \"loss\": 2, \"eval/loss\": null}\n{\"step\": 2, \"loss\": 2, \"eval/loss\": 1.5}\n"
+        "{\"step\": 3, \"loss\": 2, \"eval/loss\": NaN}\n{\"step\": 4, \"loss\": 2, \"eval/loss\": 1.75}\n");
+  EXPECT_THAT(page(), HasSubstr("Its best validation loss, 1.5, was at step 2."));
+  write("value/metrics.jsonl", "{\"step\": 1, \"loss\": 2, \"eval/loss\": NaN}\n");
+  EXPECT_THAT(page(), Not(HasSubstr("best validation loss")));
+}
+
 TEST_F(RecapReportTest, PositiveRatesCountForcedLabelsApart) {
   label_all();
   (void)page();

@@ -133,7 +133,7 @@ class EpisodeViews {
     std::vector<int64_t> frames;
     for (const size_t place : places()) {
       const int64_t frame = dataset_->frame_index[episode_->first + place];
-      if (frame < pictures_->num_frames()) {
+      if (frame >= 0 && frame < pictures_->num_frames()) {
         shown.push_back(place);
         frames.push_back(frame);
       }

@@ -115,7 +115,12 @@ std::string best_text(const report::RunFiles& run) {
   if (curve == nullptr || curve->values.empty()) {
     return "";
   }
-  const auto best = std::min_element(curve->values.begin(), curve->values.end());
+  // NaN and null stand for a loss that is not finite.
+  const auto is_better = [](double a, double b) { return std::isfinite(a) && (!std::isfinite(b) || a < b); };
+  const auto best = std::min_element(curve->values.begin(), curve->values.end(), is_better);
+  if (!std::isfinite(*best)) {
+    return "";
+  }
   return str_cat(" Its best validation loss, ", short_number(*best), ", was at step ",
                  curve->steps[static_cast<size_t>(best - curve->values.begin())], ".");
 }
