@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <numeric>
 #include <unordered_map>
 #include <vector>
 
@@ -40,18 +39,6 @@ class TaskNumbers {
   std::unordered_map<std::string, int32_t> numbers_;
 };
 
-template <typename T>
-void reorder(std::vector<T>& column, const std::vector<size_t>& order) {
-  if (column.empty()) {
-    return;
-  }
-  std::vector<T> sorted(order.size());
-  for (size_t i = 0; i < order.size(); ++i) {
-    sorted[i] = column[order[i]];
-  }
-  column = std::move(sorted);
-}
-
 /// Reads one dataset.
 class Reading {
  public:
@@ -79,7 +66,7 @@ class Reading {
         d_.frame_index = returns_->frame_index;
       }
     }
-    sort_rows();
+    sort_judged_rows(rows_);
     find_episodes();
     if (returns_) {
       join_returns();
@@ -97,27 +84,6 @@ class Reading {
   const AdvantageSection& section() const { return config_.advantages.advantage; }
   bool has(std::string_view kind, std::string_view tag) const {
     return fs::exists(str_cat(d_.root, "/meta/", sidecar_name(kind, tag)));
-  }
-
-  /// Rows of several writers come in any order.
-  void sort_rows() {
-    const auto before = [this](size_t a, size_t b) {
-      return std::pair(rows_.episode_index[a], d_.frame_index[a]) <
-             std::pair(rows_.episode_index[b], d_.frame_index[b]);
-    };
-    std::vector<size_t> order(d_.size());
-    std::iota(order.begin(), order.end(), size_t{0});
-    if (std::is_sorted(order.begin(), order.end(), before)) {
-      return;
-    }
-    std::stable_sort(order.begin(), order.end(), before);
-    reorder(rows_.episode_index, order);
-    reorder(d_.frame_index, order);
-    reorder(d_.returns, order);
-    reorder(d_.values, order);
-    reorder(d_.scores, order);
-    reorder(d_.disagreement, order);
-    reorder(d_.labels, order);
   }
 
   void find_episodes() {

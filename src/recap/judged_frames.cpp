@@ -54,7 +54,7 @@ std::string_view kind_singular(EpisodeKind kind) {
 }
 
 bool JudgedDataset::is_steam() const {
-  return !scores.empty() && values.empty();
+  return !disagreement.empty();
 }
 
 bool JudgedRun::has_returns() const {

@@ -46,7 +46,7 @@ struct JudgedDataset {
   std::string outcome_problem;               ///< why the outcomes of its attempts are not known
 
   size_t size() const { return frame_index.size(); }
-  bool is_steam() const;
+  bool is_steam() const;  ///< labels of an ensemble
 };
 
 /// All datasets of a run, as far as its steps have come.

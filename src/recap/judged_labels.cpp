@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <utility>
 
 #include "base/error.h"
@@ -71,7 +72,47 @@ void find_thresholds(JudgedDataset& dataset, const std::string& tag) {
   }
 }
 
+template <typename T>
+void reorder(std::vector<T>& column, const std::vector<size_t>& order) {
+  if (column.empty()) {
+    return;
+  }
+  std::vector<T> sorted(order.size());
+  for (size_t i = 0; i < order.size(); ++i) {
+    sorted[i] = column[order[i]];
+  }
+  column = std::move(sorted);
+}
+
+void reorder(JudgedRows& rows, const std::vector<size_t>& order) {
+  JudgedDataset& dataset = rows.dataset;
+  reorder(rows.episode_index, order);
+  reorder(dataset.frame_index, order);
+  reorder(dataset.returns, order);
+  reorder(dataset.values, order);
+  reorder(dataset.scores, order);
+  reorder(dataset.disagreement, order);
+  reorder(dataset.labels, order);
+}
+
 }  // namespace
+
+void sort_judged_rows(JudgedRows& rows) {
+  const auto key = [&rows](size_t row) { return std::pair(rows.episode_index[row], rows.dataset.frame_index[row]); };
+  const auto before = [&key](size_t a, size_t b) { return key(a) < key(b); };
+  std::vector<size_t> order(rows.dataset.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  if (!std::is_sorted(order.begin(), order.end(), before)) {
+    std::stable_sort(order.begin(), order.end(), before);
+    reorder(rows, order);
+  }
+  for (size_t row = 1; row < order.size(); ++row) {
+    if (key(row) == key(row - 1)) {
+      throw Error(ErrorKind::kData, "the frame stands twice",
+                  str_cat(rows.path, ", episode ", key(row).first, ", frame ", key(row).second), kLabelAgain);
+    }
+  }
+}
 
 void read_judged_labels(JudgedRows& rows, const std::string& tag) {
   JudgedDataset& dataset = rows.dataset;

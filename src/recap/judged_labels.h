@@ -21,4 +21,8 @@ struct JudgedRows {
 /// @throws Error(kFile), Error(kData)
 void read_judged_labels(JudgedRows& rows, const std::string& tag);
 
+/// Puts the rows of several writers, which come in any order, into that of episodes and time.
+/// @throws Error(kData) if a frame stands twice
+void sort_judged_rows(JudgedRows& rows);
+
 }  // namespace flexor::recap

@@ -236,6 +236,16 @@ TEST_F(RecapReportTest, FilesOfTheReferenceHaveTheirThresholdInMixtureConfig) {
     std::ofstream(root(i) + "/meta/mixture_config.yaml") << "unified_threshold: 0.0625\npositive_quantile: 0.3\n";
   }
   EXPECT_THAT(page(), HasSubstr("The threshold is 0.0625."));
+  const auto labels_alone = [](const AdvantageRows& rows, const std::string& path) {
+    table::write_parquet(path, {{.name = "episode_index", .values = rows.episode_index},
+                                {.name = "frame_index", .values = rows.frame_index},
+                                {.name = "advantage", .values = rows.advantage}});
+  };
+  labels_alone(rows_of(0), root(0) + "/meta/advantages.parquet");
+  labels_alone(rows_of(1), root(1) + "/meta/advantages.parquet");
+  const std::string html = page();
+  EXPECT_THAT(html, HasSubstr("The labels hold no values"));
+  EXPECT_THAT(html, Not(HasSubstr("ensemble")));
 }
 
 TEST_F(RecapReportTest, AnEnsembleNeedsNoReturns) {
@@ -280,6 +290,11 @@ TEST_F(RecapReportTest, DamagedSidecarsAreNamed) {
   label(1, rows, Json::object());
   EXPECT_TRUE(throws_error(ErrorKind::kData, "value_current is nan", [&] { (void)page(); }));
   EXPECT_TRUE(throws_error(ErrorKind::kData, "episode 0, frame 5", [&] { (void)page(); }));
+  rows = rows_of(1);
+  rows.frame_index[3] = 2;
+  label(1, rows, Json::object());
+  EXPECT_TRUE(throws_error(ErrorKind::kData, "the frame stands twice", [&] { (void)page(); }));
+  EXPECT_TRUE(throws_error(ErrorKind::kData, "episode 0, frame 2", [&] { (void)page(); }));
   rows = rows_of(1);
   rows.frame_index.back() += 1000;
   label(1, rows, Json::object());

@@ -206,13 +206,14 @@ void add_values(report::HtmlPage& page, const JudgedRun& run, const ReportNumber
                 short_number(numbers.calibration_error, 3),
                 ". On the thin line V is what came; above it V was too low, below it too high."));
   }
-  if (!run.has_returns()) {
-    add_missing(page, run.is_steam() ? "Labels of an ensemble need no returns, and it has no value V."
-                                     : "No returns yet: `flexor recap returns --config FILE` makes them.");
+  if (!run.has_returns() && !run.is_steam()) {
+    add_missing(page, "No returns yet: `flexor recap returns --config FILE` makes them.");
+  } else if (run.is_steam() && !run.has_values()) {
+    add_missing(page, "The labels are an ensemble's, which needs no returns and has no value V.");
+  } else if (!run.has_values() && run.has_scores()) {
+    add_missing(page, "The labels hold no values (column value_current), so V cannot be compared with the returns.");
   } else if (!run.has_values()) {
-    add_missing(page, run.is_steam() ? "The labels are an ensemble's scores, which has no value V."
-                                     : "No values yet: `flexor recap advantages --config FILE` judges the frames with "
-                                       "the model that `flexor recap value` trains.");
+    add_missing(page, "No values yet: `flexor recap advantages --config FILE` judges the frames.");
   }
 }
 
