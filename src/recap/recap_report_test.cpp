@@ -86,6 +86,7 @@ TEST_F(RecapReportTest, WhatHasNotRunIsSaid) {
                               "flexor recap value --config FILE", "flexor recap policy --config FILE"}) {
     EXPECT_THAT(html, HasSubstr(command));
   }
+  EXPECT_THAT(html, HasSubstr("2 datasets, of which no step has made anything with this tag yet."));
   EXPECT_THAT(html, Not(HasSubstr("<svg")));
   EXPECT_FALSE(fs::exists(config_.output_dir + "/episodes.csv"));
 }
@@ -169,6 +170,7 @@ TEST_F(RecapReportTest, ThePageHoldsEveryPart) {
   EXPECT_THAT(html, Not(HasSubstr("Pictures are not shown")));
   EXPECT_THAT(html, Not(HasSubstr(">nan")));
   EXPECT_LT(html.size(), 5U << 20U);
+  EXPECT_TRUE(page() == html);  // the same bytes again
   EXPECT_THAT(written("curves.csv"), HasSubstr("value,eval/held/loss,2.0,3.75\n"));
   EXPECT_THAT(written("calibration.csv"), HasSubstr("bin_low,bin_high,frames,value_mean,target_mean,target_std\n"));
 }

@@ -198,6 +198,12 @@ void add_episode_views(report::HtmlPage& page, const JudgedRun& run, const Repor
   page.markup(
       "<p class=\"key\">Labels of the frames:<i class=\"positive\"></i>positive<i class=\"negative\"></i>negative. "
       "The mouse over a plot reads the values; a picture grows under it.</p>\n");
+  if (run.has_values()) {
+    page.paragraph(
+        "A good value model rises to its best value towards the end of a success and falls where an attempt goes "
+        "wrong; A is high where "
+        "the next steps went better than V foresaw.");
+  }
   EpisodeViews views(page, run, numbers);
   for (const ChosenEpisode& episode : chosen) {
     views.add(episode);

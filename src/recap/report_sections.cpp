@@ -40,8 +40,10 @@ const KindCounts& of(const ReportNumbers& numbers, EpisodeKind kind) {
 
 std::string data_text(const JudgedRun& run, const ReportNumbers& numbers) {
   const KindCounts total = numbers.total();
-  return str_cat(counted(static_cast<int64_t>(run.datasets.size()), "dataset"), " with ",
-                 counted(total.episodes, "episode"), " of ", total.frames, " frames: ", kinds_text(numbers), ".");
+  const std::string datasets = counted(static_cast<int64_t>(run.datasets.size()), "dataset");
+  return total.episodes == 0 ? str_cat(datasets, ", of which no step has made anything with this tag yet.")
+                             : str_cat(datasets, " with ", counted(total.episodes, "episode"), " of ", total.frames,
+                                       " frames: ", kinds_text(numbers), ".");
 }
 
 std::string values_text(const JudgedRun& run, const ReportNumbers& numbers) {
