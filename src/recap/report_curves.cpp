@@ -29,23 +29,13 @@ struct Panel {
 const std::vector<Panel>& value_panels() {
   static const std::vector<Panel> panels = {
       {"Loss of the value model", "cross-entropy, nats", {{"loss", "training"}, {"eval/loss", "validation"}}},
-      {"Error of V",
-       "normalised return",
-       {{"value_mae", "training |V - G|"},
-        {"mae", "training, best bin"},
-        {"eval/value_mae", "validation |V - G|"},
-        {"eval/mae", "validation, best bin"}},
-       true},
+      {"Mean |V - G|", "normalised return", {{"value_mae", "training"}, {"eval/value_mae", "validation"}}, true},
+      {"Error of the best bin (mae)", "normalised return", {{"mae", "training"}, {"eval/mae", "validation"}}, true},
       {"Rank correlation of V and G",
        "Spearman",
        {{"value_spearman", "training, in a batch"}, {"eval/value_spearman_tied", "validation"}}},
-      {"Accuracy of the ensemble's bins",
-       "share",
-       {{"acc_best", "training"},
-        {"acc_neighbor", "training, +- 1 bin"},
-        {"eval/acc_best", "validation"},
-        {"eval/acc_neighbor", "validation, +- 1 bin"}},
-       true},
+      {"Accuracy of the ensemble's bins", "share", {{"acc_best", "training"}, {"eval/acc_best", "validation"}}, true},
+      {"Accuracy within one bin", "share", {{"acc_neighbor", "training"}, {"eval/acc_neighbor", "validation"}}, true},
   };
   return panels;
 }
@@ -54,7 +44,7 @@ const std::vector<Panel>& policy_panels() {
   static const std::vector<Panel> panels = {
       {"Loss of the policy",
        "flow-matching loss",
-       {{"loss", "training"}, {"eval/loss", "validation"}, {"loss_real_dims", "training, robot's own dimensions"}}},
+       {{"loss", "training"}, {"eval/loss", "validation"}, {"loss_real_dims", "own dimensions"}}},
       {"Training loss by route",
        "flow-matching loss",
        {{"positive_conditional_loss", "positive"},
