@@ -1,28 +1,37 @@
 # flexor_area(<name> [TENSOR] [USES libraries] [PRIVATE_USES libraries]):
 #   src/<name>/*.cpp -> library flexor_<name>, src/<name>/*_test.cpp -> program <name>_test, run by ctest.
-# TENSOR areas share one precompiled tensor/tensor.h.
+# TENSOR areas share one precompiled tensor/tensor.h, their tests one with GoogleTest in it; other tests share a third.
 
 function(flexor_compile_options target)
   target_compile_options(${target} PRIVATE -Wall -Wextra -Wshadow=local -Wnon-virtual-dtor
                          $<$<BOOL:${FLEXOR_WERROR}>:-Werror>)
 endfunction()
 
-function(flexor_use_tensor_pch target)
+set(FLEXOR_PCH_STD <functional> <map> <memory> <optional> <span> <sstream> <string> <vector>)
+set(FLEXOR_PCH_TEST ${FLEXOR_PCH_STD} <gmock/gmock.h> <gtest/gtest.h>)
+set(FLEXOR_PCH_TENSOR ${PROJECT_SOURCE_DIR}/src/tensor/tensor.h ${FLEXOR_PCH_STD})
+
+# The target's own precompiled headers, or those of the target OF.
+function(flexor_use_pch target)
+  cmake_parse_arguments(ARG "" "OF" "HEADERS" ${ARGN})
   target_compile_options(${target} PRIVATE -fpch-preprocess)  # lets ccache see through GCC's PCH
-  if(target STREQUAL "flexor_tensor")
-    target_precompile_headers(${target} PRIVATE ${PROJECT_SOURCE_DIR}/src/tensor/tensor.h
-                              <functional> <map> <memory> <optional> <span> <sstream> <string> <vector>)
+  if(ARG_OF AND NOT ARG_OF STREQUAL target)
+    target_precompile_headers(${target} REUSE_FROM ${ARG_OF})
   else()
-    target_precompile_headers(${target} REUSE_FROM flexor_tensor)
+    target_precompile_headers(${target} PRIVATE ${ARG_HEADERS})
   endif()
+endfunction()
+
+# Tests are compiled without optimization: that takes less time than they lose.
+function(flexor_test_options target)
+  flexor_compile_options(${target})
+  target_compile_options(${target} PRIVATE -O0)
 endfunction()
 
 function(flexor_area name)
   cmake_parse_arguments(ARG "TENSOR" "" "USES;PRIVATE_USES" ${ARGN})
   file(GLOB sources CONFIGURE_DEPENDS ${name}/*.cpp)  # a new file needs no CMake edit
-  set(tests ${sources})
   list(FILTER sources EXCLUDE REGEX "(_test|/main)\\.cpp$")
-  list(FILTER tests INCLUDE REGEX "_test\\.cpp$")
   if(NOT sources)  # an area without sources passes on what it uses
     add_library(flexor_${name} INTERFACE)
     target_link_libraries(flexor_${name} INTERFACE ${ARG_USES})
@@ -32,19 +41,33 @@ function(flexor_area name)
   target_include_directories(flexor_${name} PUBLIC ${PROJECT_SOURCE_DIR}/src)
   target_link_libraries(flexor_${name} PUBLIC ${ARG_USES} PRIVATE ${ARG_PRIVATE_USES})
   target_compile_definitions(flexor_${name} PRIVATE $<$<STREQUAL:${name},testing>:FLEXOR_TESTS_DIR="${PROJECT_SOURCE_DIR}/tests">)
-  set(targets flexor_${name})
-  if(tests)
-    add_executable(${name}_test ${tests})
-    target_link_libraries(${name}_test PRIVATE flexor_${name} $<$<BOOL:${ARG_TENSOR}>:flexor_testing> GTest::gmock
-                          GTest::gtest_main)
-    target_compile_definitions(${name}_test PRIVATE FLEXOR_TESTS_DIR="${PROJECT_SOURCE_DIR}/tests")
-    add_test(NAME ${name} COMMAND ${name}_test)
-    list(APPEND targets ${name}_test)
-  endif()
-  foreach(target IN LISTS targets)
-    flexor_compile_options(${target})
+  if(name STREQUAL "testing")
+    flexor_test_options(flexor_testing)
+    flexor_use_pch(flexor_testing HEADERS ${FLEXOR_PCH_TENSOR} ${FLEXOR_PCH_TEST})
+  else()
+    flexor_compile_options(flexor_${name})
     if(ARG_TENSOR)
-      flexor_use_tensor_pch(${target})
+      flexor_use_pch(flexor_${name} OF flexor_tensor HEADERS ${FLEXOR_PCH_TENSOR})
     endif()
-  endforeach()
+  endif()
+  # At the end of the folder, when the target that precompiles the tests' headers is there.
+  cmake_language(EVAL CODE "cmake_language(DEFER CALL flexor_area_test ${name} ${ARG_TENSOR})")
+endfunction()
+
+function(flexor_area_test name is_tensor)
+  file(GLOB tests CONFIGURE_DEPENDS ${name}/*_test.cpp)
+  if(NOT tests)
+    return()
+  endif()
+  add_executable(${name}_test ${tests})
+  target_link_libraries(${name}_test PRIVATE flexor_${name} $<$<BOOL:${is_tensor}>:flexor_testing> GTest::gmock
+                        GTest::gtest_main)
+  target_compile_definitions(${name}_test PRIVATE FLEXOR_TESTS_DIR="${PROJECT_SOURCE_DIR}/tests")
+  flexor_test_options(${name}_test)
+  if(is_tensor)
+    flexor_use_pch(${name}_test OF flexor_testing)
+  else()
+    flexor_use_pch(${name}_test OF base_test HEADERS ${FLEXOR_PCH_TEST})
+  endif()
+  add_test(NAME ${name} COMMAND ${name}_test)
 endfunction()

@@ -36,7 +36,7 @@ AtomicFile::AtomicFile(std::string path) : path_(std::move(path)) {
   if (descriptor_ < 0) {
     throw_file_error("cannot write the file", path_, errno);
   }
-  lock_temporary(descriptor_);
+  try_lock(descriptor_);
   const mode_t mask = ::umask(0);
   ::umask(mask);
   ::fchmod(descriptor_, 0666 & ~mask);  // mkostemp gives 0600

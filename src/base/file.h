@@ -40,9 +40,12 @@ class StagedFolder {
   StagedFolder& operator=(const StagedFolder&) = delete;
 
   const std::string& path() const { return path_; }
-  void commit();  ///< an existing `target` is replaced. @throws Error(kFile)
+  void commit();      ///< an existing `target` is replaced. @throws Error(kFile)
+  void commit_new();  ///< an existing `target` is an error, also one that appeared meanwhile. @throws Error(kFile)
 
  private:
+  void finish();
+
   std::string target_, path_;
   int lock_ = -1;  ///< descriptor of the folder, locked while this object lives
   bool committed_ = false;

@@ -40,6 +40,9 @@ Error file_error(std::string_view what, const std::string& path, int code) {
     case ENFILE:
       hint = "raise the limit of open files (ulimit -n)";
       break;
+    case EFBIG:
+      hint = "raise the limit of file sizes (ulimit -f)";
+      break;
     default:
       break;
   }

@@ -15,6 +15,7 @@
 
 #include "base/atomic_file.h"
 #include "base/error.h"
+#include "base/file_probe.h"
 
 namespace flexor {
 namespace {
@@ -152,6 +153,22 @@ TEST_F(FileTest, StagedFolderReplacesAnOldOne) {
   EXPECT_EQ(names(), std::vector<std::string>{"t"});
 }
 
+TEST_F(FileTest, ANewStagedFolderReplacesNothing) {
+  StagedFolder first(path("t")), second(path("t"));
+  write_file_atomic(first.path() + "/first.txt", "1");
+  write_file_atomic(second.path() + "/second.txt", "2");
+  first.commit_new();
+  try {
+    second.commit_new();
+    FAIL() << "a folder that appeared meanwhile was replaced";
+  } catch (const Error& error) {
+    EXPECT_THAT(error.what(), HasSubstr("exists already"));
+    EXPECT_EQ(error.where(), path("t"));
+  }
+  EXPECT_EQ(read_file(path("t/first.txt")), "1");
+  EXPECT_FALSE(fs::exists(path("t/second.txt")));
+}
+
 TEST_F(FileTest, AbandonedAndKilledStagingLeavesNothing) {
   {
     const StagedFolder staged(path("t"));
@@ -163,6 +180,38 @@ TEST_F(FileTest, AbandonedAndKilledStagingLeavesNothing) {
   EXPECT_EQ(names().size(), 1u);
   const StagedFolder second(path("t"));
   EXPECT_EQ(names().size(), 2u);
+}
+
+TEST_F(FileTest, KnowsWhetherAFileIsThere) {
+  write("a", "x");
+  fs::create_symlink(path("a"), path("link"));
+  EXPECT_TRUE(is_regular_file(path("a")));
+  EXPECT_TRUE(is_regular_file(path("link")));
+  EXPECT_FALSE(is_regular_file(path("none")));
+  EXPECT_FALSE(is_regular_file(path("a/below")));
+  EXPECT_FALSE(is_regular_file(folder_.string()));
+}
+
+TEST_F(FileTest, AFolderThatMayNotBeSearchedIsNoAbsentFile) {
+  write("closed/a", "x");
+  ::chmod(path("").c_str(), 0755);
+  ::chmod(path("closed").c_str(), 0);
+  const pid_t child = ::fork();
+  if (child == 0) {
+    if (::geteuid() == 0 && ::setuid(65534) != 0) {  // root may search every folder
+      ::_exit(2);
+    }
+    try {
+      is_regular_file(path("closed/a"));
+    } catch (const Error& error) {
+      ::_exit(std::string(error.what()).find("permission denied") == std::string::npos ? 1 : 0);
+    }
+    ::_exit(1);
+  }
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  ::chmod(path("closed").c_str(), 0755);
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << status;
 }
 
 TEST_F(FileTest, KnowsGitLfsPointers) {

@@ -7,6 +7,7 @@
 #include <unistd.h>
 #include <utility>
 
+#include "base/error.h"
 #include "base/file.h"
 #include "base/file_errors.h"
 #include "base/log.h"
@@ -83,6 +84,28 @@ void rename_or_throw(const std::string& from, const std::string& to) {
   }
 }
 
+/// Never over something, even if it appears at this moment.
+void rename_new(const std::string& from, const std::string& to) {
+  const auto exists = [&]() -> Error {
+    return {ErrorKind::kFile, "the folder to be written exists already", to, "choose another name, or remove it first"};
+  };
+#ifdef RENAME_NOREPLACE
+  if (::renameat2(AT_FDCWD, from.c_str(), AT_FDCWD, to.c_str(), RENAME_NOREPLACE) == 0) {
+    return;
+  }
+  if (errno == EEXIST) {
+    throw exists();
+  }
+  if (errno != EINVAL && errno != ENOSYS) {  // a file system without this kind of rename
+    throw_file_error("cannot give the folder its name", to, errno);
+  }
+#endif
+  if (std::filesystem::exists(std::filesystem::symlink_status(to))) {
+    throw exists();
+  }
+  rename_or_throw(from, to);
+}
+
 /// `target` is the new or the old folder at any moment; afterwards the old one is gone.
 void replace_folder(const std::string& staged, const std::string& target) {
   std::string old = staged;
@@ -122,7 +145,7 @@ StagedFolder::StagedFolder(std::string target) : target_(std::move(target)) {
     }
     const int descriptor = ::open(name.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     struct stat by_name{};
-    if (descriptor >= 0 && lock_temporary(descriptor) && ::stat(name.c_str(), &by_name) == 0) {
+    if (descriptor >= 0 && try_lock(descriptor) && ::stat(name.c_str(), &by_name) == 0) {
       lock_ = descriptor;
       path_ = name;
     } else if (descriptor >= 0) {
@@ -155,6 +178,16 @@ void StagedFolder::commit() {
   } else {
     rename_or_throw(path_, target_);
   }
+  finish();
+}
+
+void StagedFolder::commit_new() {
+  sync_tree(path_);
+  rename_new(path_, target_);
+  finish();
+}
+
+void StagedFolder::finish() {
   committed_ = true;
   sync_path(parent_of(target_), O_RDONLY | O_DIRECTORY);
 }

@@ -25,7 +25,7 @@ std::string temporary_pattern(const std::string& target) {
   return without_final_slash(target).string() + std::string(kMark) + std::string(kRandomSize, 'X');
 }
 
-bool lock_temporary(int descriptor) {
+bool try_lock(int descriptor) {
   return ::flock(descriptor, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK;
 }
 

@@ -26,7 +26,7 @@ void print(std::ostream& out, const curate::RewriteReport& report) {
 }  // namespace
 
 void fields(config::FieldTable& table, EditFlags& flags) {
-  table("to", flags.to, "version to write; default: that of the source (v2.1 for v2.0)")
+  table("to", flags.to, "version to write; convert needs it, elsewhere it is that of the source (v2.1 for v2.0)")
       .choices({"v2.1", "v3.0", ""})
       .value_name("VERSION");
   table("reencode", flags.reencode, "encode those videos again whose packets cannot be copied");

@@ -1,4 +1,5 @@
 #include <csignal>
+#include <fcntl.h>
 #include <iostream>
 #include <string>
 #include <unistd.h>
@@ -14,10 +15,22 @@ void stop_now(int signal) {
   ::_exit(signal == SIGINT ? 130 : 143);
 }
 
+/// A descriptor 0 to 2 that the caller closed would become the next file that is opened, and messages would land in it.
+/// In its place stands /dev/null, opened for reading: writing messages then fails, as it should.
+void hold_standard_descriptors() {
+  for (int descriptor = STDIN_FILENO; descriptor <= STDERR_FILENO; ++descriptor) {
+    if (::fcntl(descriptor, F_GETFD) < 0 && ::open("/dev/null", O_RDONLY) < 0) {
+      ::_exit(1);
+    }
+  }
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
+  hold_standard_descriptors();
   std::signal(SIGPIPE, SIG_IGN);  // a closed pipe is an error of the write, not the end of a training run
+  std::signal(SIGXFSZ, SIG_IGN);  // so is a file that grows beyond `ulimit -f`
   std::signal(SIGINT, stop_now);
   std::signal(SIGTERM, stop_now);
   std::ios::sync_with_stdio(false);

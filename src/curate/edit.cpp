@@ -210,7 +210,7 @@ std::vector<RewriteReport> split_dataset(const std::string& source, const std::s
     reports.back().dataset = target + "/" + parts[i].name;
   }
   check_new_folder(target, {source});
-  staged.commit();
+  staged.commit_new();
   return reports;
 }
 

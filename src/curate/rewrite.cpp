@@ -233,7 +233,7 @@ RewriteReport rewrite(const RewritePlan& plan, const std::string& target, const 
   report.dataset = target;
   check_interrupt();
   check_new_folder(target, roots_of(plan));
-  staged.commit();
+  staged.commit_new();
   return report;
 }
 

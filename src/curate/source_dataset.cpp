@@ -6,6 +6,7 @@
 #include <map>
 
 #include "base/error.h"
+#include "base/file_probe.h"
 #include "base/str_cat.h"
 #include "curate/episode_extras.h"
 #include "data/column_loader.h"
@@ -51,8 +52,7 @@ class Opener {
   bool exists(const std::string& file) {
     const auto [known, is_new] = exists_.try_emplace(file, false);
     if (is_new) {
-      std::error_code ignored;
-      known->second = fs::is_regular_file(root() + "/" + file, ignored);
+      known->second = is_regular_file(root() + "/" + file);
     }
     return known->second;
   }

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/file_probe.h"
 #include "base/str_cat.h"
 #include "table/parquet_reader.h"
 
@@ -25,7 +26,7 @@ bool has_pictures(const data::FeatureInfo& camera, StatsSource& source) {
   for (const data::EpisodeRecord& record : source.records) {
     const auto video = record.videos.find(camera.recorded_name);
     if (video == record.videos.end() ||
-        (!known.contains(video->second.file) && !fs::is_regular_file(source.info.root + "/" + video->second.file))) {
+        (!known.contains(video->second.file) && !is_regular_file(source.info.root + "/" + video->second.file))) {
       first = missing == 0 ? &record : first;
       ++missing;
     } else {

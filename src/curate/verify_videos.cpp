@@ -1,10 +1,10 @@
 #include "curate/verify_videos.h"
 
 #include <algorithm>
-#include <filesystem>
 #include <thread>
 #include <utility>
 
+#include "base/file_probe.h"
 #include "base/interrupt.h"
 #include "base/progress.h"
 #include "base/str_cat.h"
@@ -41,8 +41,8 @@ class Videos {
   bool exists(const std::string& file) {
     const auto [known, is_new] = exists_.try_emplace(file, false);
     if (is_new) {
-      std::error_code code;
-      known->second = std::filesystem::is_regular_file(info_.root + "/" + file, code);
+      data::attempt("video_unreadable", info_.root, &report_.findings,
+                    [&, &found = known->second] { found = is_regular_file(info_.root + "/" + file); });
       report_.num_files += known->second ? 1 : 0;
     }
     return known->second;

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "base/file_probe.h"
 #include "base/str_cat.h"
 #include "base/text.h"
 #include "data/column_loader.h"
@@ -133,8 +134,7 @@ class DatasetBuilder {
     const auto [known, is_new] = exists_.try_emplace(file, false);
     if (is_new) {
       const std::string path = options_.root + "/" + file;
-      std::error_code code;
-      known->second = fs::is_regular_file(path, code);
+      known->second = is_regular_file(path);
       if (known->second && is_lfs_pointer(path)) {
         check_input_file(path);  // throws what a pointer is and how to get the file
       }

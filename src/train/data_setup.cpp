@@ -125,6 +125,31 @@ schema::PolicyConfig policy_for_data(const TrainConfig& config, const data::Mixt
   return policy;
 }
 
+void check_cameras(const schema::PolicyConfig& policy, const data::Mixture& data) {
+  std::vector<std::string> wanted;
+  for (const schema::PolicyFeature& feature : policy.input_features) {
+    if (feature.type == schema::FeatureType::kVisual) {
+      wanted.push_back(feature.name);
+    }
+  }
+  for (const data::Mixture::Part& part : data.parts()) {
+    std::vector<std::string> present;
+    for (const data::FeatureInfo& camera : part.dataset.cameras()) {
+      present.push_back(camera.name);
+    }
+    if (present.empty()) {
+      throw Error(ErrorKind::kData, "the dataset has no camera, and the policy needs at least one",
+                  part.dataset.root());
+    }
+    if (std::ranges::find_first_of(present, wanted) == present.end()) {
+      throw Error(ErrorKind::kData,
+                  str_cat("no camera of the policy in the data: it has ", join_text(present, ", "),
+                          ", the policy wants ", join_text(wanted, ", ")),
+                  part.dataset.root(), "rename_map: {\"name in the data\": \"name of the policy\"}");
+    }
+  }
+}
+
 TrainingStats training_stats(const TrainConfig& config, const schema::PolicyConfig& policy, const data::Mixture& data) {
   TrainingStats result{.stats = data.stats()};
   std::vector<data::Dataset> datasets;

@@ -27,6 +27,9 @@ TrainingData open_training_data(const TrainConfig& config);
 /// policy.fit_to_data also max_state_dim and max_action_dim. @throws Error(kData), Error(kConfig) if they do not fit
 schema::PolicyConfig policy_for_data(const TrainConfig& config, const data::Mixture& data);
 
+/// @throws Error(kData) if a dataset has none of the policy's cameras
+void check_cameras(const schema::PolicyConfig& policy, const data::Mixture& data);
+
 /// Statistics for fine-tuning or training from scratch: policy.norm_stats, else those that the datasets store; what the
 /// policy's normalisation needs and they lack for state and action is computed from all frames, with a log line.
 struct TrainingStats {

@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "base/folder_lock.h"
 #include "base/interrupt.h"
 #include "base/log.h"
 #include "base/str_cat.h"
@@ -92,6 +93,7 @@ Inputs prepare(const RunPlan& plan) {
   }
   inputs.data = open_training_data(plan.config);
   if (plan.checkpoint) {
+    check_cameras(inputs.policy, *inputs.data->all);
     check_same_data(*plan.checkpoint, {inputs.data->train->num_frames(), inputs.data->train->num_episodes()});
     const std::string folder = plan.checkpoint->pretrained();
     const bool is_ours = is_flexor_checkpoint(*plan.checkpoint);  // then it holds the run's tokenizer
@@ -100,6 +102,7 @@ Inputs prepare(const RunPlan& plan) {
         open_training_tokenizer(plan.config, is_ours ? folder : std::string(), folder));
   } else {
     inputs.policy = policy_for_data(plan.config, *inputs.data->all);
+    check_cameras(inputs.policy, *inputs.data->all);
     inputs.processor = new_processor(plan, inputs);
   }
   check_tokenizer(inputs.processor->tokenizer(), inputs.policy);
@@ -196,6 +199,16 @@ TrainerParts build(const RunPlan& plan, Inputs inputs, std::unique_ptr<ParallelC
   return parts;
 }
 
+/// Once the folder is locked: another run may have worked in it since `plan` was made.
+void check_unchanged(const RunPlan& plan, const config::Sources& sources) {
+  const RunPlan now = plan_run(sources, launched_world());
+  const auto step = [](const RunPlan& p) { return p.checkpoint ? p.checkpoint->step : -1; };
+  if (step(now) != step(plan) || now.is_resumed != plan.is_resumed) {
+    throw Error(ErrorKind::kFile, "another process has worked in the folder meanwhile", plan.config.output_dir,
+                "resume the run again");
+  }
+}
+
 /// What holds for the whole process.
 void apply_settings(const TrainConfig& config) {
   if (config.threads > 0) {
@@ -218,6 +231,8 @@ RunResult run(const config::Sources& sources) {
   check_memory(plan.config, plan.checkpoint ? resumed_policy(plan) : plan.config.policy.config);
   const Inputs inputs = prepare(plan);
   check_writable_folder(plan.config.output_dir);
+  const FolderLock lock(plan.config.output_dir);
+  check_unchanged(plan, sources);
   auto parallel = single_process();
   const int64_t world = parallel->world();
   TrainerParts parts = build(plan, inputs, std::move(parallel));
