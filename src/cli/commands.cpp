@@ -13,9 +13,10 @@ constexpr const Command* kCommands[] = {
     &kDatasetSplit,   &kDatasetDeleteEpisodes,
     &kRecapReturns,   &kRecapAdvantages,
     &kRecapRelabel,   &kRecapValue,
-    &kAlignRecord,    &kBenchTrain,
-    &kBenchSample,    &kBenchLoader,
-    &kBenchValue,     &kHelp,
+    &kRecapPolicy,    &kAlignRecord,
+    &kBenchTrain,     &kBenchSample,
+    &kBenchLoader,    &kBenchValue,
+    &kHelp,
 };
 
 }  // namespace

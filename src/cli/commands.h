@@ -26,6 +26,7 @@ extern const Command kEval;
 extern const Command kHelp;
 extern const Command kPredict;
 extern const Command kRecapAdvantages;
+extern const Command kRecapPolicy;
 extern const Command kRecapRelabel;
 extern const Command kRecapReturns;
 extern const Command kRecapValue;

@@ -1,10 +1,9 @@
 #include <ostream>
 
 #include "base/error.h"
-#include "base/str_cat.h"
-#include "base/text.h"
 #include "cli/commands.h"
 #include "cli/recap_options.h"
+#include "cli/recap_training.h"
 #include "config/command_line.h"
 #include "config/print.h"
 #include "recap/steam_step.h"
@@ -39,32 +38,6 @@ void take_folders(Options& o) {
   o.recap.overrides = keys;
 }
 
-Json to_json(const recap::ValueReport& report) {
-  Json validation = Json::object();
-  for (const auto& [name, value] : report.validation) {
-    validation[name] = value;
-  }
-  return Json::object({{"folder", report.folder},
-                       {"checkpoint", report.checkpoint},
-                       {"best", report.best},
-                       {"best_step", report.best_step < 0 ? Json() : Json(report.best_step)},
-                       {"steps", report.steps},
-                       {"final_loss", report.final_loss},
-                       {"samples_per_s", report.samples_per_s},
-                       {"validation", validation}});
-}
-
-void print(std::ostream& out, const recap::ValueReport& report) {
-  out << "steps          " << report.steps << "\nfinal loss     " << short_number(report.final_loss)
-      << "\nsamples/s      " << short_number(report.samples_per_s) << "\nlast           " << report.checkpoint
-      << "\nbest           " << report.best << '\n';
-  for (const char* name : {"loss", "value_mae", "value_spearman", "value_spearman_tied"}) {
-    if (const auto found = report.validation.find(name); found != report.validation.end()) {
-      out << "validation " << name << ": " << short_number(found->second) << '\n';
-    }
-  }
-}
-
 int run(const Args& args, const Io& io) {
   refuse_dashed_keys(args, {"config", "print", "json", "method", "merge"});
   auto o = config::parse<Options>(args);
@@ -92,7 +65,7 @@ int run(const Args& args, const Io& io) {
   if (o.recap.json) {
     io.out << to_json(report).dump(2) << '\n';
   } else {
-    print(io.out, report);
+    print_report(io.out, report, {"loss", "value_mae", "value_spearman", "value_spearman_tied"});
   }
   return 0;
 }

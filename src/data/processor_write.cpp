@@ -77,18 +77,22 @@ Json preprocessor_json(const ProcessorConfig& config) {
   };
   steps.push_back(step("rename_observations_processor", Json::object({{"rename_map", rename}})));
   steps.push_back(step("to_batch_processor", Json::object()));
+  const auto push_newline = [&] {
+    if (config.prompt == PromptStyle::kNewline) {
+      steps.push_back(step("pi0_new_line_processor", Json::object()));
+    }
+  };
   if (config.policy_type == "pi05") {
     steps.push_back(relative);
     push_normalizer();
     if (config.prompt == PromptStyle::kState) {
       steps.push_back(step("pi05_prepare_state_tokenizer_processor_step", Json::object()));
     }
+    push_newline();  // openpi's pi0.5 without the state in the prompt
     steps.push_back(tokens);
     steps.push_back(device_step(config.device));
   } else {
-    if (config.prompt == PromptStyle::kNewline) {
-      steps.push_back(step("pi0_new_line_processor", Json::object()));
-    }
+    push_newline();
     steps.push_back(tokens);
     steps.push_back(device_step(config.device));
     steps.push_back(relative);

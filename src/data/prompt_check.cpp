@@ -20,7 +20,8 @@ Error too_long(int64_t tokens, int64_t allowed, const std::string& where) {
 }
 
 /// Looks at the prompts of `count` frames from `first` on.
-void check_frames(const Processor& processor, const Dataset& dataset, int64_t first, int64_t count) {
+void check_frames(const Processor& processor, const Dataset& dataset, AdvantageLabel label, int64_t first,
+                  int64_t count) {
   const int64_t width = dataset.width(schema::kStateKey);
   RawBatch raw;
   raw.state = at::empty({count, width}, at::kFloat);
@@ -28,7 +29,7 @@ void check_frames(const Processor& processor, const Dataset& dataset, int64_t fi
   const int64_t now[] = {0};
   for (int64_t i = 0; i < count; ++i) {
     const auto id = dataset.frame_id(first + i);
-    raw.tasks.push_back(dataset.task(first + i));
+    raw.tasks.push_back(with_advantage(dataset.task(first + i), label));
     raw.episodes.push_back(id.episode_index);
     raw.frames.push_back(id.frame_index);
     dataset.read_window(schema::kStateKey, first + i, now, {state + i * width, static_cast<size_t>(width)});
@@ -80,10 +81,21 @@ std::vector<std::string> distinct_tasks(const Mixture& mixture) {
   return {tasks.begin(), tasks.end()};
 }
 
-void check_prompts(const Processor& processor, const Mixture& mixture) {
+std::vector<std::string> labelled_tasks(const std::vector<std::string>& tasks,
+                                        const std::vector<AdvantageLabel>& labels) {
+  std::vector<std::string> all;
+  for (const AdvantageLabel label : labels) {
+    for (const std::string& task : tasks) {
+      all.push_back(with_advantage(task, label));
+    }
+  }
+  return all;
+}
+
+void check_prompts(const Processor& processor, const Mixture& mixture, const std::vector<AdvantageLabel>& labels) {
   const ProcessorConfig& config = processor.config();
-  const PromptLength length =
-      prompt_length(processor.tokenizer(), config.prompt, distinct_tasks(mixture), processor.state_dim());
+  const PromptLength length = prompt_length(processor.tokenizer(), config.prompt,
+                                            labelled_tasks(distinct_tasks(mixture), labels), processor.state_dim());
   if (length.at_least > config.max_length) {
     throw too_long(length.at_most, config.max_length, "policy.tokenizer_max_length");
   }
@@ -93,7 +105,9 @@ void check_prompts(const Processor& processor, const Mixture& mixture) {
   constexpr int64_t kChunk = 1024;
   for (const Mixture::Part& part : mixture.parts()) {
     for (int64_t first = 0; first < part.dataset.num_frames(); first += kChunk) {
-      check_frames(processor, part.dataset, first, std::min(kChunk, part.dataset.num_frames() - first));
+      for (const AdvantageLabel label : labels) {
+        check_frames(processor, part.dataset, label, first, std::min(kChunk, part.dataset.num_frames() - first));
+      }
     }
   }
 }

@@ -2,6 +2,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "data/mixture.h"
 #include "data/processor.h"
@@ -21,8 +22,14 @@ std::vector<std::string> distinct_tasks(const Mixture& mixture);
 
 /// Makes sure, before training starts, that no prompt of the data will be cut. Only if the bounds of prompt_length
 /// leave it open, the states of all frames are looked at.
+/// @param labels  that a task may be asked for with; at least one
 /// @throws Error(kData) naming policy.tokenizer_max_length, and the dataset, episode and frame where it depends on the
 /// state
-void check_prompts(const Processor& processor, const Mixture& mixture);
+void check_prompts(const Processor& processor, const Mixture& mixture,
+                   const std::vector<AdvantageLabel>& labels = {AdvantageLabel::kNone});
+
+/// Every task with every label.
+std::vector<std::string> labelled_tasks(const std::vector<std::string>& tasks,
+                                        const std::vector<AdvantageLabel>& labels);
 
 }  // namespace flexor::data

@@ -43,7 +43,7 @@ LossOutput FlowPolicy::loss(const schema::Batch& batch, const Tensor& noise, con
 
   const Tensor elements = (u_t - v_t.to(at::kFloat)).square();  // [B, T, A]
   const Tensor real = elements.narrow(2, 0, config_.action_dim());
-  const LossOutput out{real.mean(), real.detach().mean({1, 2}), real.detach().mean({0, 1})};
+  const LossOutput out{real.mean(), real.detach().mean({1, 2}), real.detach().mean({0, 1}), elements};
   if (tap_active()) {
     tap("x_t", x_t);
     tap("u_t", u_t);

@@ -27,6 +27,9 @@ struct LossOutput {
   at::Tensor loss;        ///< scalar float32, mean over everything
   at::Tensor per_sample;  ///< [B], detached
   at::Tensor per_dim;     ///< [A], detached
+  /// [B, T, max_action_dim] float32 with a graph: squared errors, padded dims too. Their mean is the loss of openpi and
+  /// RLinf, which `loss` (LeRobot's) is not.
+  at::Tensor elements = {};
 };
 
 /// Guidance by the rest of the previous chunk (real-time chunking, arXiv:2506.07339; LeRobot's form without Jacobian).

@@ -1,5 +1,7 @@
 #include "models/tensor_plan.h"
 
+#include <utility>
+
 #include "base/error.h"
 #include "base/str_cat.h"
 #include "nn/named_params.h"
@@ -15,11 +17,11 @@ TensorPlan::TensorPlan(PolicyModel& model) : model_(model) {
   });
 }
 
-bool TensorPlan::add(const std::string& parameter, const SafetensorsFile& file, const std::string& key) {
+bool TensorPlan::add(const std::string& parameter, const std::string& key, Tensor tensor) {
   if (!shapes_.contains(parameter)) {
     return false;
   }
-  sources_.insert_or_assign(parameter, Source{file, key});
+  sources_.insert_or_assign(parameter, Source{key, std::move(tensor)});
   return true;
 }
 
@@ -41,9 +43,9 @@ void TensorPlan::check_shapes(const std::string& path) const {
     if (source == sources_.end()) {
       continue;
     }
-    const auto& found = source->second.file.find(source->second.key)->shape;
+    const auto found = source->second.tensor.sizes();
     const auto& expected = shapes_.find(name)->second;
-    if (found != expected) {
+    if (found != at::IntArrayRef(expected)) {
       wrong += str_cat(wrong.empty() ? "" : "; ", source->second.key, ": expected ", shape_text(expected), ", found ",
                        shape_text(found));
       ++count;
@@ -64,7 +66,7 @@ int64_t TensorPlan::apply() {
       return;
     }
     const bool trained = parameter.requires_grad();
-    parameter = source->second.file.get(source->second.key).to(parameter.options());
+    parameter = source->second.tensor.to(parameter.options());
     parameter.set_requires_grad(trained);
     ++count;
   });

@@ -6,17 +6,16 @@
 
 #include "models/policy_model.h"
 #include "models/weights.h"
-#include "tensor/safetensors.h"
 
 namespace flexor::models {
 
-/// Which tensor of which open file fills which parameter; nothing is touched until apply().
+/// Which tensor of a file fills which parameter; nothing is touched until apply().
 class TensorPlan {
  public:
   explicit TensorPlan(PolicyModel& model);
 
-  /// @return false if the model has no parameter of that name
-  bool add(const std::string& parameter, const SafetensorsFile& file, const std::string& key);
+  /// @param key  the tensor's name in the file  @return false if the model has no parameter of that name
+  bool add(const std::string& parameter, const std::string& key, at::Tensor tensor);
   bool filled(const std::string& parameter) const { return sources_.contains(parameter); }
   /// Parameters without a source, in order. Adapters of LoRA are never expected.
   std::vector<std::string> missing() const;
@@ -27,8 +26,8 @@ class TensorPlan {
 
  private:
   struct Source {
-    SafetensorsFile file;
     std::string key;
+    at::Tensor tensor;
   };
   PolicyModel& model_;
   std::map<std::string, Source, std::less<>> sources_;

@@ -7,6 +7,7 @@
 #include "models/key_map.h"
 #include "models/tensor_plan.h"
 #include "tensor/tensor.h"
+#include "tensor/torch_file.h"
 
 namespace flexor::models {
 namespace {
@@ -19,24 +20,23 @@ constexpr const char* kLmHead = "paligemma_with_expert.paligemma.lm_head.weight"
 
 LoadReport load_vlm(PolicyModel& model, const std::string& folder) {
   const std::string where = weights_file(folder);
-  const SafetensorsFile file = SafetensorsFile::open(where);
   TensorPlan plan(model);
   LoadReport report;
   std::string embedding_key;
-  for (const auto& entry : file.entries()) {
-    const auto name = map_paligemma_key(entry.name);
-    if (!name || !plan.add(*name, file, entry.name)) {
-      report.unused.push_back(entry.name);
+  for (const auto& [key, tensor] : read_tensor_file(where)) {
+    const auto name = map_paligemma_key(key);
+    if (!name || !plan.add(*name, key, tensor)) {
+      report.unused.push_back(key);
       continue;
     }
-    report.remapped.emplace_back(entry.name, *name);
+    report.remapped.emplace_back(key, *name);
     if (*name == kEmbedding) {
-      embedding_key = entry.name;
+      embedding_key = key;
     }
   }
   if (!plan.filled(kLmHead) &&
       !embedding_key.empty()) {  // PaliGemma ties the two; a mapping of its own, see weights.cpp
-    plan.add(kLmHead, SafetensorsFile::open(where), embedding_key);
+    plan.add(kLmHead, embedding_key, tensor_of_file(where, embedding_key));
     report.remapped.emplace_back(embedding_key, kLmHead);
   }
   for (const std::string& name : plan.missing()) {

@@ -11,12 +11,14 @@
 #include "nn/named_params.h"
 #include "tensor/safetensors.h"
 #include "tensor/tensor.h"
+#include "tensor/torch_file.h"
 
 namespace flexor::models {
 namespace {
 
 constexpr const char* kEmbedding = "paligemma_with_expert.paligemma.model.language_model.embed_tokens.weight";
 constexpr const char* kLmHead = "paligemma_with_expert.paligemma.lm_head.weight";
+constexpr const char* kExpertLmHead = "paligemma_with_expert.gemma_expert.lm_head.weight";
 
 /// "3 missing: a, b, c" with at most eight names.
 std::string list_names(const std::vector<std::string>& names, const char* kind) {
@@ -41,13 +43,23 @@ void refuse_partial(const LoadReport& report, const std::string& path) {
   }
 }
 
+/// State dicts of RLinf may lack the heads that no policy reads.
+void fill_lm_heads(TensorPlan& plan, PolicyModel& model) {
+  nn::for_each_param(model, [&plan](const std::string& name, Tensor& parameter) {
+    if ((name == kLmHead || name == kExpertLmHead) && !plan.filled(name)) {
+      plan.add(name, name, at::zeros(parameter.sizes()));
+    }
+  });
+}
+
 }  // namespace
 
 std::string weights_file(const std::string& path) {
   if (!std::filesystem::is_directory(path)) {
     return path;
   }
-  for (const char* name : {"model.safetensors", "model.safetensors.index.json"}) {
+  for (const char* name : {"model.safetensors", "model.safetensors.index.json", "model_state_dict/full_weights.pt",
+                           "actor/model_state_dict/full_weights.pt"}) {
     const auto file = std::filesystem::path(path) / name;
     if (std::filesystem::exists(file)) {
       return file.string();
@@ -59,27 +71,29 @@ std::string weights_file(const std::string& path) {
 
 LoadReport load_weights(PolicyModel& model, const std::string& path, const LoadOptions& options) {
   const std::string where = weights_file(path);
-  const SafetensorsFile file = SafetensorsFile::open(where);
+  const std::vector<NamedTensor> tensors = read_tensor_file(where);
   TensorPlan plan(model);
   LoadReport report;
-  for (const auto& entry : file.entries()) {
-    const MappedKey key = map_policy_key(entry.name, model.config().is_pi05());
+  std::string head;
+  for (const auto& [name, tensor] : tensors) {
+    const MappedKey key = map_policy_key(name, model.config().is_pi05());
     if (key.skipped) {
-      report.skipped.push_back(entry.name);
-    } else if (!plan.add(key.name, file, entry.name)) {
-      report.unused.push_back(entry.name);
-    } else if (entry.name != key.name && entry.name != "model." + key.name) {
-      report.remapped.emplace_back(entry.name, key.name);
+      report.skipped.push_back(name);
+      continue;
+    }
+    head = key.name == kLmHead ? name : head;
+    if (!plan.add(key.name, name, tensor)) {
+      report.unused.push_back(name);
+    } else if (name != key.name && name != "model." + key.name) {
+      report.remapped.emplace_back(name, key.name);
     }
   }
-  // Files of tied models keep one name of the two. A mapping of its own, so that training the embedding leaves lm_head
-  // be.
-  const auto head = std::find_if(file.entries().begin(), file.entries().end(), [&](const auto& entry) {
-    return map_policy_key(entry.name, model.config().is_pi05()).name == kLmHead;
-  });
-  if (!plan.filled(kEmbedding) && head != file.entries().end()) {
-    plan.add(kEmbedding, SafetensorsFile::open(where), head->name);
-    report.remapped.emplace_back(head->name, kEmbedding);
+  if (!plan.filled(kEmbedding) && !head.empty()) {  // files of tied models keep one name of the two
+    plan.add(kEmbedding, head, tensor_of_file(where, head));
+    report.remapped.emplace_back(head, kEmbedding);
+  }
+  if (is_torch_file(where)) {
+    fill_lm_heads(plan, model);
   }
   report.missing = plan.missing();
   plan.check_shapes(where);

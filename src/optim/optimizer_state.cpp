@@ -105,14 +105,18 @@ void load_optimizer(AdamW& optimizer, const std::string& folder) {
   }
 }
 
-Json scheduler_state(const LrSchedule& schedule, int64_t step) {
-  return Json::object({{"base_lrs", Json(Json::Array{Json(schedule.peak_lr())})},
+Json scheduler_state(double peak_lr, double lr, int64_t step) {
+  return Json::object({{"base_lrs", Json(Json::Array{Json(peak_lr)})},
                        {"last_epoch", step},
                        {"_step_count", step + 1},
                        {"_is_initial", false},
                        {"_get_lr_called_within_step", false},
-                       {"_last_lr", Json(Json::Array{Json(schedule.lr(step))})},
+                       {"_last_lr", Json(Json::Array{Json(lr)})},
                        {"lr_lambdas", Json(Json::Array{Json()})}});
+}
+
+Json scheduler_state(const LrSchedule& schedule, int64_t step) {
+  return scheduler_state(schedule.peak_lr(), schedule.lr(step), step);
 }
 
 }  // namespace flexor::optim

@@ -18,7 +18,8 @@ void save_optimizer(const AdamW& optimizer, double lr, const std::string& folder
 /// @throws Error(kFile), Error(kCheckpoint) if an entry belongs to no parameter or has another shape
 void load_optimizer(AdamW& optimizer, const std::string& folder);
 
-/// scheduler_state.json (torch's LambdaLR) after `step` steps.
+/// scheduler_state.json (torch's LambdaLR) after `step` steps. @param lr  of the next step
+Json scheduler_state(double peak_lr, double lr, int64_t step);
 Json scheduler_state(const LrSchedule& schedule, int64_t step);
 
 }  // namespace flexor::optim

@@ -15,11 +15,7 @@ LabelledDataset open_labelled(const DataSection& data, const DatasetEntry& entry
   options.root = root;
   data::Dataset dataset = data::Dataset::open(options);
   if (entry.episodes || entry.episode_percentage < 100) {
-    std::vector<int64_t> all;
-    for (int64_t e = 0; e < dataset.num_episodes(); ++e) {
-      all.push_back(dataset.episode(e).episode_index);
-    }
-    dataset = dataset.select(chosen_episodes(entry, std::move(all)));
+    dataset = dataset.select(chosen_episodes(entry, episode_indices(dataset)));
   }
   const std::string robot_type = entry.robot_type.empty() ? data.robot_type : entry.robot_type;
   CameraSlots slots = camera_slots(robot_type, dataset.cameras(), root);

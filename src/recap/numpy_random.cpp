@@ -69,6 +69,16 @@ constexpr Wide kMultiplier{0x2360ed051fc65da4U, 0x4385df649fccf645U};
 
 }  // namespace
 
+std::string sha256_hex(std::string_view text) {
+  constexpr std::string_view kDigits = "0123456789abcdef";
+  std::string hex;
+  for (const uint8_t byte : sha256(text)) {
+    hex += kDigits[byte / 16];
+    hex += kDigits[byte % 16];
+  }
+  return hex;
+}
+
 std::array<uint8_t, 32> sha256(std::string_view text) {
   constexpr size_t kBlock = 64;
   std::array<uint32_t, 8> state = {0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a,

@@ -2,6 +2,7 @@
 #include <array>
 #include <cstdint>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -9,6 +10,8 @@ namespace flexor::recap {
 
 /// SHA-256 (FIPS 180-4).
 std::array<uint8_t, 32> sha256(std::string_view text);
+/// Its 64 hexadecimal digits.
+std::string sha256_hex(std::string_view text);
 
 /// An unsigned integer of up to 128 bits.
 struct Wide {

@@ -1,6 +1,7 @@
 #pragma once
 #include <array>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -10,6 +11,7 @@
 #include "config/load.h"
 #include "models/value_config.h"
 #include "optim/ema.h"
+#include "schema/policy_config.h"
 
 namespace flexor::recap {
 
@@ -62,9 +64,10 @@ struct DataSection {
   bool do_augment = true;
   std::string robot_type = "libero", model_type = "pi05";
   std::string default_prompt = "perform the task";
-  bool balance_weights = true;          ///< value: weights times length
-  bool balance_dataset_weights = true;  ///< policy: the same
-  int64_t seed = 42;                    ///< of the mixture
+  std::map<std::string, std::string> rename_map = {};  ///< policy: recorded feature name -> the policy's
+  bool balance_weights = true;                         ///< value: weights times length
+  bool balance_dataset_weights = true;                 ///< policy: the same
+  int64_t seed = 42;                                   ///< of the mixture
 };
 void fields(config::FieldTable& table, DataSection& section);
 
@@ -150,9 +153,17 @@ void fields(config::FieldTable& table, OpenpiSection& section);
 
 struct PolicyModelSection {
   std::string model_type = "cfg_model";
-  std::string model_path = {}, tokenizer_path = {}, norm_stats = {};
+  std::string model_path = {};  ///< folder of LeRobot or openpi, or RLinf's full_weights.pt (or a folder with it)
+  std::string tokenizer_path = {}, norm_stats = {};
   std::string precision = {};  ///< empty: bfloat16 with float32 masters where the checkpoint is bfloat16
-  int64_t num_action_chunks = 10, action_dim = 7, num_steps = 5;
+  int64_t num_action_chunks = 10, num_steps = 5;
+  std::optional<int64_t> action_dim = {};         ///< real dimensions; null: the dataset's
+  std::optional<int64_t> action_horizon = {};     ///< null: the preset's, else the checkpoint's
+  std::optional<int64_t> max_token_len = {};      ///< null: the checkpoint's, from scratch as the data need
+  std::optional<bool> use_relative_actions = {};  ///< null: the preset's, else the checkpoint's
+  /// Sizes of a policy from scratch instead of model_path, or of a full_weights.pt that is not of the usual size.
+  std::optional<schema::Architecture> architecture = {};
+  std::array<int64_t, 2> image_resolution = {224, 224};  ///< with architecture
   OpenpiSection openpi;
 };
 void fields(config::FieldTable& table, PolicyModelSection& section);

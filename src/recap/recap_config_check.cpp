@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cctype>
+#include <cmath>
 
 #include "base/str_cat.h"
 #include "base/text.h"
@@ -136,7 +137,13 @@ void check_policy(const RecapConfig& c, Rules& rules) {
   rules.steps(c.policy.runner, "val_data_paths", !c.policy.data.val_data_paths.empty());
   rules.batches(c.policy.actor.micro_batch_size, c.policy.actor.global_batch_size);
   rules.tag(c.policy.data.advantage_tag, "data.advantage_tag");
-  const OpenpiSection& openpi = c.policy.actor.model.openpi;
+  const PolicyModelSection& model = c.policy.actor.model;
+  rules.require(model.image_resolution[0] == model.image_resolution[1], "actor.model.image_resolution",
+                str_cat("expected a square, found ", model.image_resolution[0], " x ", model.image_resolution[1]));
+  const OpenpiSection& openpi = model.openpi;
+  rules.require(std::isfinite(openpi.cfgrl_guidance_scale), "actor.model.openpi.cfgrl_guidance_scale",
+                "expected a number, found one that is not finite");
+  rules.require(c.policy.actor.optim.lr > 0, "actor.optim.lr", "expected more than 0, found 0");
   rules.require(openpi.guidance_type != "negative" || !openpi.positive_only_conditional,
                 "actor.model.openpi.guidance_type", "negative samples are never trained with their label",
                 "positive_only_conditional=false, or guidance_type=positive");

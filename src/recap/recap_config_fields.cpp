@@ -60,6 +60,8 @@ void fields(config::FieldTable& table, DataSection& c) {
   table("robot_type", c.robot_type, "camera and column names: libero, libero_v2, franka, franka_co_train, or auto");
   table("model_type", c.model_type, "family of the policy").choices({"pi0", "pi05", "pi0_fast"});
   table("default_prompt", c.default_prompt, "where a frame has no task");
+  table("rename_map", c.rename_map,
+        "policy: recorded feature name -> the policy's; empty: actions, state and the cameras of robot_type are found");
   table("balance_weights", c.balance_weights, "value: weights are multiplied with the datasets' lengths");
   table("balance_dataset_weights", c.balance_dataset_weights, "policy: the same");
   table("seed", c.seed, "of the mixture of datasets").range(0, 4294967295.0);

@@ -70,14 +70,25 @@ void fields(config::FieldTable& table, OpenpiSection& c) {
 
 void fields(config::FieldTable& table, PolicyModelSection& c) {
   table("model_type", c.model_type, "what is trained").choices({"cfg_model"});
-  table("model_path", c.model_path, "policy folder to start from");
+  table("model_path", c.model_path,
+        "policy to start from: a folder of LeRobot or openpi, or RLinf's full_weights.pt; empty: architecture");
   table("tokenizer_path", c.tokenizer_path, "tokenizer file or folder; empty: the one beside model_path");
   table("norm_stats", c.norm_stats, "openpi's norm_stats.json; empty: the one below model_path, else the dataset's");
   table("precision", c.precision, "empty: the checkpoint's; bf16: float32 masters, bfloat16 compute")
       .choices({"", "bf16", "fp32"});
   table("num_action_chunks", c.num_action_chunks, "steps of a chunk that are executed").range(1, 1e6);
-  table("action_dim", c.action_dim, "real dimensions of an action").range(1, 1e6);
   table("num_steps", c.num_steps, "integration steps of sampling").range(1, 1e6);
+  table("action_dim", c.action_dim, "real dimensions of an action; null: the dataset's").range(1, 1e6);
+  table("action_horizon", c.action_horizon, "steps of a chunk; null: that of config_name, else the checkpoint's")
+      .range(1, 1e6);
+  table("max_token_len", c.max_token_len, "tokens of the prompt; null: the checkpoint's, from scratch as needed")
+      .range(1, 1e5);
+  table("use_relative_actions", c.use_relative_actions,
+        "actions relative to the state at the start of the chunk; null: as config_name says, else as the checkpoint");
+  table.section("architecture", c.architecture,
+                "sizes of a small policy from scratch, instead of model_path, or those of full_weights.pt");
+  table("image_resolution", c.image_resolution, "pictures of the policy that architecture describes, pixels")
+      .range(1, 4096);
   table.section("openpi", c.openpi, "guidance");
 }
 

@@ -18,6 +18,7 @@
 #include "nn/named_params.h"
 #include "recap/schedule.h"
 #include "recap/steam_task.h"
+#include "recap/training_setup.h"
 #include "recap/value_checkpoint.h"
 #include "recap/value_setup.h"
 #include "tensor/rng.h"
@@ -28,7 +29,6 @@ namespace flexor::recap {
 namespace {
 
 constexpr uint64_t kBackboneStream = 11;
-constexpr int64_t kMaxSkippedSteps = 10;
 
 models::SteamConfig steam_config(const ValueStep& step) {
   const ValueModelSection& model = step.actor.model;
@@ -82,8 +82,7 @@ train::LoopConfig loop_config(const ValueStep& step, const ValueRun& run, int64_
 }
 
 std::unique_ptr<optim::AdamW> make_optimizer(const OptimSection& config, models::SteamEnsemble& ensemble) {
-  auto optimizer = std::make_unique<optim::AdamW>(nn::named_params(ensemble),
-                                                  adamw_config(config));
+  auto optimizer = std::make_unique<optim::AdamW>(nn::named_params(ensemble), adamw_config(config));
   for (optim::Slot& slot : optimizer->slots()) {
     const bool is_backbone =
         slot.name.find(".vision_tower.") != std::string::npos || slot.name.find(".gemma3.") != std::string::npos;
@@ -136,7 +135,7 @@ ValueReport train_steam(const RecapConfig& config) {
       "ensemble ready",
       {{"members", E}, {"parameters", nn::count_params(*ensemble)}, {"steps", steps}, {"accumulation", accumulation}});
 
-  start_value_folder(run, step, !checkpoint.empty());
+  run.start(config::print(step), !checkpoint.empty());
   train::Trainer trainer(std::move(parts));
   const train::Closing closing = trainer.run();
   return {.folder = run.folder(),

@@ -195,12 +195,7 @@ bool SteamTask::validate(train::MetricsLog& log, int64_t step) {
                          {"loss", short_number(loss)},
                          {"acc_best", short_number(last_validation_["acc_best"])},
                          {"seconds", short_number(wall_seconds() - start, 3)}});
-  if (!(loss < best_.loss)) {
-    return false;
-  }
-  superseded_ = best_.step;
-  best_ = {.step = global_step, .loss = loss};
-  return true;
+  return best_.offer(global_step, loss);
 }
 
 std::string SteamTask::save(const train::LoopState& state) {
@@ -209,13 +204,8 @@ std::string SteamTask::save(const train::LoopState& state) {
     models::save_steam_weights(*ensemble_, folder + "/model.safetensors");
     write_file_atomic(folder + "/config.json", models::to_json(ensemble_->config()).dump(2));
   };
-  const std::string folder = run_.save(global_step, write_model, tokenizer_, state, best_);
-  const int64_t interval = step_.runner.save_interval;
-  const bool is_scheduled = interval > 0 && superseded_ % interval == 0;
-  if (superseded_ >= 0 && !is_scheduled && superseded_ != global_step) {
-    run_.remove(superseded_);
-  }
-  superseded_ = -1;
+  const std::string folder = run_.save(global_step, write_model, tokenizer_, state, best_.best());
+  best_.saved(run_, global_step, step_.runner.save_interval);
   return folder;
 }
 

@@ -33,7 +33,7 @@ class SteamTask final : public train::Task {
 
   int64_t steps_per_epoch() const { return items_->steps_per_epoch(); }  ///< of the loop
   const std::map<std::string, double>& last_validation() const { return last_validation_; }
-  const BestValue& best() const { return best_; }
+  const BestValue& best() const { return best_.best(); }
 
   void fetch() override;
   train::TaskLoss forward() override;
@@ -60,8 +60,7 @@ class SteamTask final : public train::Task {
   std::shared_ptr<const RecapOrder> items_;
   std::shared_ptr<const SteamOrder> order_;
   std::unique_ptr<data::Loader> loader_;
-  BestValue best_;
-  int64_t superseded_ = -1;  ///< the best one before
+  BestKeeper best_;
   int64_t loop_step_ = 0, batch_number_ = 0;
   models::SteamBatch batch_;
   at::Tensor labels_;

@@ -17,14 +17,6 @@ namespace {
 
 constexpr int64_t kEvalSamples = 10000;  // of a dataset to validate on, unless it says otherwise
 
-std::vector<int64_t> episodes_of(const data::Dataset& dataset) {
-  std::vector<int64_t> all;
-  for (int64_t i = 0; i < dataset.num_episodes(); ++i) {
-    all.push_back(dataset.episode(i).episode_index);
-  }
-  return all;
-}
-
 /// A dataset with what its returns were; targets come when the range is known.
 struct Opened {
   ValueDataset dataset;
@@ -38,7 +30,7 @@ Opened open_entry(const DatasetEntry& entry, const DataSection& section, int64_t
   data::report_findings(data::check_dataset(whole), root);
   ReturnsSidecar sidecar = read_returns(root, section.tag);
   data::Dataset dataset =
-      entry.episode_percentage < 100 ? whole.select(chosen_episodes(entry, episodes_of(whole))) : std::move(whole);
+      entry.episode_percentage < 100 ? whole.select(chosen_episodes(entry, episode_indices(whole))) : std::move(whole);
   const std::string robot = entry.robot_type.empty() ? section.robot_type : entry.robot_type;
   CameraSlots slots = camera_slots(robot, dataset.cameras(), root);
   const int64_t samples = std::min(dataset.num_frames(), entry.max_samples.value_or(most_samples));
@@ -92,6 +84,14 @@ std::shared_ptr<const data::Mixture> mixture_of(const std::vector<ValueDataset>&
 }
 
 }  // namespace
+
+std::vector<int64_t> episode_indices(const data::Dataset& dataset) {
+  std::vector<int64_t> all;
+  for (int64_t i = 0; i < dataset.num_episodes(); ++i) {
+    all.push_back(dataset.episode(i).episode_index);
+  }
+  return all;
+}
 
 std::vector<int64_t> chosen_episodes(const DatasetEntry& entry, std::vector<int64_t> all) {
   const auto total = static_cast<double>(all.size());

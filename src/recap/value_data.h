@@ -36,6 +36,9 @@ struct ValueData {
 /// @throws Error(kFile), Error(kData), Error(kConfig)
 ValueData open_value_data(const ValueStep& step);
 
+/// episode_index of a dataset's episodes, ascending.
+std::vector<int64_t> episode_indices(const data::Dataset& dataset);
+
 /// Episodes of an entry that take part: `episodes`, then episode_percentage of them.
 /// @param all  episode_index of the dataset's episodes, ascending
 std::vector<int64_t> chosen_episodes(const DatasetEntry& entry, std::vector<int64_t> all);

@@ -1,14 +1,8 @@
 #include "recap/value_setup.h"
 
-#include <algorithm>
-#include <filesystem>
-
 #include "base/error.h"
-#include "base/file.h"
-#include "base/log.h"
 #include "base/str_cat.h"
 #include "config/finding.h"
-#include "config/print.h"
 #include "models/value_weights.h"
 #include "tensor/rng.h"
 #include "tensor/tensor.h"
@@ -98,50 +92,6 @@ data::Tokenizer value_tokenizer(const ValueModelSection& section) {
   throw Error(ErrorKind::kFile, "no tokenizer for the value model", "value.actor.model.tokenizer_path",
               "tokenizer_path=FILE_OR_FOLDER; Gemma3's tokenizer.model or tokenizer.json, which the Hub gives to who "
               "accepts its licence");
-}
-
-std::string resumed_checkpoint(const RunnerSection& runner, const ValueRun& run) {
-  if (runner.resume_dir.empty()) {
-    return {};
-  }
-  if (runner.resume_dir == "auto") {
-    const auto newest = run.newest();
-    if (!newest) {
-      log_info("no complete checkpoint yet, starting at step 0", {{"folder", run.folder()}});
-    }
-    return newest.value_or("");
-  }
-  if (!std::filesystem::is_directory(runner.resume_dir)) {
-    throw Error(ErrorKind::kFile, "no such checkpoint", runner.resume_dir, "runner.resume_dir=auto takes the newest");
-  }
-  return runner.resume_dir;
-}
-
-int64_t total_steps(const RunnerSection& runner, int64_t steps_per_epoch) {
-  int64_t steps = -1;
-  if (runner.max_epochs > 0) {
-    steps = runner.max_epochs * steps_per_epoch;
-  }
-  if (runner.max_steps >= 0) {
-    steps = steps < 0 ? runner.max_steps : std::min(steps, runner.max_steps);
-  }
-  return steps < 0 ? steps_per_epoch : steps;
-}
-
-optim::AdamWConfig adamw_config(const OptimSection& config) {
-  return {.lr = config.lr,
-          .betas = {config.adam_beta1, config.adam_beta2},
-          .eps = config.adam_eps,
-          .weight_decay = config.weight_decay,
-          .grad_clip_norm = config.clip_grad};
-}
-
-void start_value_folder(const ValueRun& run, const ValueStep& step, bool resumed) {
-  check_writable_folder(run.folder());
-  if (!resumed) {
-    run.clear();
-  }
-  write_file_atomic(run.folder() + "/config.yaml", config::print(step));
 }
 
 }  // namespace flexor::recap

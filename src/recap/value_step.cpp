@@ -1,22 +1,17 @@
 #include "recap/value_step.h"
 
 #include <ATen/Parallel.h>
-#include <algorithm>
 #include <array>
-#include <filesystem>
 #include <memory>
 #include <utility>
 
-#include "base/error.h"
-#include "base/file.h"
 #include "base/interrupt.h"
 #include "base/log.h"
-#include "base/str_cat.h"
-#include "config/finding.h"
 #include "config/print.h"
 #include "models/value_weights.h"
 #include "nn/named_params.h"
 #include "recap/schedule.h"
+#include "recap/training_setup.h"
 #include "recap/value_setup.h"
 #include "recap/value_task.h"
 #include "tensor/tensor.h"
@@ -24,8 +19,6 @@
 
 namespace flexor::recap {
 namespace {
-
-constexpr int64_t kMaxSkippedSteps = 10;
 
 // What a resumed run may change.
 constexpr std::array<std::string_view, 9> kFree = {"runner.",
@@ -38,30 +31,8 @@ constexpr std::array<std::string_view, 9> kFree = {"runner.",
                                                    "actor.model.siglip_path",
                                                    "actor.model.gemma3_path"};
 
-void refuse_changes(const std::string& stored_path, const ValueStep& step) {
-  if (!std::filesystem::exists(stored_path)) {
-    return;
-  }
-  ValueStep stored;
-  config::load(stored, {.files = {stored_path}, .overrides = {}});
-  std::vector<config::Finding> findings;
-  for (const config::Difference& d : config::differences(config::flatten(stored), config::flatten(step))) {
-    const auto is_free = [&](std::string_view key) { return std::string_view(d.key).starts_with(key); };
-    if (std::ranges::none_of(kFree, is_free)) {
-      findings.push_back({.key = d.key,
-                          .what = str_cat("'", d.key, "' was ", d.before, " and is now ", d.after),
-                          .where = stored_path,
-                          .hint = "a run goes on with its own configuration; start a new one in another output_dir"});
-    }
-  }
-  if (!findings.empty()) {
-    throw config::to_error(findings);
-  }
-}
-
 std::unique_ptr<optim::AdamW> make_optimizer(const OptimSection& config, models::ValueModel& model) {
-  auto optimizer = std::make_unique<optim::AdamW>(nn::named_params(model),
-                                                  adamw_config(config));
+  auto optimizer = std::make_unique<optim::AdamW>(nn::named_params(model), adamw_config(config));
   for (optim::Slot& slot : optimizer->slots()) {
     slot.group = slot.name.find("value_head") != std::string::npos ? 1 : 0;
   }
@@ -122,7 +93,7 @@ ValueReport train_value(const RecapConfig& config) {
   const ValueRun run(config.output_dir);
   const std::string checkpoint = resumed_checkpoint(step.runner, run);
   if (!checkpoint.empty()) {
-    refuse_changes(run.folder() + "/config.yaml", step);
+    refuse_changes(run.folder() + "/config.yaml", step, kFree);
   }
   const data::Tokenizer tokenizer =
       checkpoint.empty() ? value_tokenizer(step.actor.model) : data::Tokenizer::open(checkpoint);
@@ -154,7 +125,7 @@ ValueReport train_value(const RecapConfig& config) {
                                  {"accumulation", accumulation},
                                  {"precision", step.actor.model.precision}});
 
-  start_value_folder(run, step, !checkpoint.empty());
+  run.start(config::print(step), !checkpoint.empty());
   train::Trainer trainer(std::move(parts));
   const train::Closing closing = trainer.run();
   return report_of(trainer, closing, value_task, run);

@@ -192,22 +192,12 @@ bool ValueTask::validate(train::MetricsLog& log, int64_t step) {
                          {"value_mae", short_number(last_validation_["value_mae"])},
                          {"value_spearman", short_number(last_validation_["value_spearman"])},
                          {"seconds", short_number(wall_seconds() - start, 3)}});
-  if (!(loss < best_.loss)) {
-    return false;
-  }
-  superseded_ = best_.step;
-  best_ = {.step = step, .loss = loss};
-  return true;
+  return best_.offer(step, loss);
 }
 
 std::string ValueTask::save(const train::LoopState& state) {
-  const std::string folder = run_.save(estimator_.model(), estimator_.tokenizer(), state, best_);
-  const int64_t interval = step_.runner.save_interval;
-  const bool is_scheduled = interval > 0 && superseded_ % interval == 0;
-  if (superseded_ >= 0 && !is_scheduled && superseded_ != state.progress.step) {
-    run_.remove(superseded_);  // it was kept for being the best one
-  }
-  superseded_ = -1;
+  const std::string folder = run_.save(estimator_.model(), estimator_.tokenizer(), state, best_.best());
+  best_.saved(run_, state.progress.step, step_.runner.save_interval);
   return folder;
 }
 

@@ -37,7 +37,7 @@ class ValueTask final : public train::Task {
 
   int64_t steps_per_epoch() const { return order_->steps_per_epoch(); }
   const std::map<std::string, double>& last_validation() const { return last_validation_; }
-  const BestValue& best() const { return best_; }
+  const BestValue& best() const { return best_.best(); }
 
   void fetch() override;
   train::TaskLoss forward() override;
@@ -56,8 +56,7 @@ class ValueTask final : public train::Task {
   ValueEstimator estimator_;
   std::shared_ptr<const RecapOrder> order_;
   std::unique_ptr<data::Loader> loader_;
-  BestValue best_;
-  int64_t superseded_ = -1;  ///< the best one before
+  BestKeeper best_;
 
   int64_t batch_number_ = 0;  ///< of the fetched batch, from the start of the run
   models::ValueBatch batch_;

@@ -110,4 +110,13 @@ std::vector<NamedTensor> read_tensor_file(const std::string& path) {
   return tensors;
 }
 
+Tensor tensor_of_file(const std::string& path, const std::string& name) {
+  for (const auto& [key, tensor] : read_tensor_file(path)) {
+    if (key == name) {
+      return tensor;
+    }
+  }
+  throw Error(ErrorKind::kCheckpoint, str_cat("no tensor '", name, "'"), path);
+}
+
 }  // namespace flexor

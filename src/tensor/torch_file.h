@@ -18,5 +18,8 @@ bool is_torch_file(const std::string& path);
 
 /// The tensors of a .safetensors file, an index of shards, or a file of torch.save, whichever it is.
 std::vector<NamedTensor> read_tensor_file(const std::string& path);
+/// One of them, through a mapping of its own: writing to it leaves a tensor read before alone.
+/// @throws Error(kCheckpoint) if there is none of that name
+at::Tensor tensor_of_file(const std::string& path, const std::string& name);
 
 }  // namespace flexor

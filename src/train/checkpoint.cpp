@@ -73,8 +73,9 @@ std::vector<NamedTensor> state_tensors(const CheckpointParts& parts) {
 void write_training_state(const CheckpointParts& parts, const std::string& folder) {
   fs::create_directories(folder);
   const Progress& progress = parts.progress;
-  optim::save_optimizer(parts.optimizer, parts.schedule.lr(progress.step), folder);
-  write_file_atomic(folder + "/scheduler_state.json", optim::scheduler_state(parts.schedule, progress.step).dump(4));
+  optim::save_optimizer(parts.optimizer, parts.next_lr, folder);
+  write_file_atomic(folder + "/scheduler_state.json",
+                    optim::scheduler_state(parts.peak_lr, parts.next_lr, progress.step).dump(4));
   write_rng_state(static_cast<uint64_t>(parts.config.seed + progress.step), folder + "/rng_state.safetensors");
   std::vector<NamedTensor> masters, trained;
   for (const optim::Slot& slot : parts.optimizer.slots()) {
@@ -154,22 +155,26 @@ void load_params(optim::AdamW& optimizer, const std::string& path) {
 
 }  // namespace
 
-std::string save_checkpoint(const CheckpointParts& parts) {
-  const std::string checkpoints = parts.config.output_dir + "/checkpoints";
-  const std::string name = checkpoint_name(parts.progress.step, parts.config.steps);
+void write_checkpoint(const CheckpointParts& parts, const std::string& folder) {
   const at::NoGradGuard no_graph;
   try {
-    StagedFolder staged(checkpoints + "/" + name);
-    write_policy(parts, staged.path() + "/pretrained_model");
+    write_policy(parts, folder + "/pretrained_model");
     if (parts.ema != nullptr) {
       const SwappedParams averaged(parts.model, parts.ema->averages());
-      write_policy(parts, staged.path() + "/pretrained_model_ema");
+      write_policy(parts, folder + "/pretrained_model_ema");
     }
-    write_training_state(parts, staged.path() + "/training_state");
-    staged.commit();
+    write_training_state(parts, folder + "/training_state");
   } catch (const fs::filesystem_error& error) {
     throw_file_error("cannot write the checkpoint", error.path1().string(), error.code().value());
   }
+}
+
+std::string save_checkpoint(const CheckpointParts& parts) {
+  const std::string checkpoints = parts.config.output_dir + "/checkpoints";
+  const std::string name = checkpoint_name(parts.progress.step, parts.config.steps);
+  StagedFolder staged(checkpoints + "/" + name);
+  write_checkpoint(parts, staged.path());
+  staged.commit();
   point_last(checkpoints, name);
   return checkpoints + "/" + name;
 }

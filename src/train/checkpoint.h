@@ -8,7 +8,6 @@
 #include "models/policy_model.h"
 #include "optim/adamw.h"
 #include "optim/ema.h"
-#include "optim/lr_schedule.h"
 #include "train/batch_source.h"
 #include "train/progress.h"
 #include "train/run_folder.h"
@@ -22,7 +21,7 @@ struct CheckpointParts {
   const schema::PolicyConfig& policy;  ///< as the model was built, with the dtype of the run
   models::PolicyModel& model;
   const optim::AdamW& optimizer;
-  const optim::LrSchedule& schedule;
+  double peak_lr = 0, next_lr = 0;  ///< of the schedule: its largest rate, that of the next step
   const optim::Ema* ema = nullptr;
   const data::Processor* processor =
       nullptr;  ///< null with batch_file: then the files of `processor_source` are copied
@@ -42,6 +41,9 @@ struct CheckpointParts {
 /// Noise and times are functions of seed and step, so there is no other random state.
 /// @return folder of the checkpoint. @throws Error(kFile)
 std::string save_checkpoint(const CheckpointParts& parts);
+
+/// The same into a folder that is there, under whatever name it will appear: no link, no rename. @throws Error(kFile)
+void write_checkpoint(const CheckpointParts& parts, const std::string& folder);
 
 /// Fills optimizer, parameters (LoRA) and averages from a checkpoint, and returns its counters.
 /// @param is_lora  trained tensors come from flexor_params.safetensors, since pretrained_model holds merged weights

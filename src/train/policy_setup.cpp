@@ -15,8 +15,8 @@
 #include "models/weights.h"
 #include "nn/named_params.h"
 #include "tensor/rng.h"
-#include "tensor/safetensors.h"
 #include "tensor/tensor.h"
+#include "tensor/torch_file.h"
 #include "train/noise.h"
 
 namespace flexor::train {
@@ -110,18 +110,17 @@ std::unique_ptr<models::PolicyModel> build_model(const RunPlan& plan, const sche
 
 void sharpen_masters(optim::AdamW& optimizer, const std::string& weights_path, bool is_pi05) {
   const at::NoGradGuard no_graph;
-  const SafetensorsFile file = SafetensorsFile::open(models::weights_file(weights_path));
-  std::map<std::string, std::string> key_of;
-  for (const SafetensorsFile::Entry& entry : file.entries()) {
-    const models::MappedKey mapped = models::map_policy_key(entry.name, is_pi05);
-    if (!mapped.skipped && entry.dtype == at::kFloat) {
-      key_of[mapped.name] = entry.name;
+  std::map<std::string, Tensor> exact;
+  for (const auto& [key, tensor] : read_tensor_file(models::weights_file(weights_path))) {
+    const models::MappedKey mapped = models::map_policy_key(key, is_pi05);
+    if (!mapped.skipped && tensor.scalar_type() == at::kFloat) {
+      exact[mapped.name] = tensor;
     }
   }
   for (optim::Slot& slot : optimizer.slots()) {
-    const auto found = key_of.find(slot.name);
-    if (slot.master.defined() && found != key_of.end()) {
-      slot.master.copy_(file.get(found->second));
+    const auto found = exact.find(slot.name);
+    if (slot.master.defined() && found != exact.end()) {
+      slot.master.copy_(found->second);
     }
   }
 }

@@ -1,0 +1,134 @@
+#include "recap/policy_step.h"
+
+#include <ATen/Parallel.h>
+#include <array>
+#include <memory>
+#include <utility>
+
+#include "base/interrupt.h"
+#include "base/log.h"
+#include "config/print.h"
+#include "nn/named_params.h"
+#include "recap/policy_checkpoint.h"
+#include "recap/policy_setup.h"
+#include "recap/policy_task.h"
+#include "recap/schedule.h"
+#include "recap/training_setup.h"
+#include "tensor/tensor.h"
+#include "train/policy_setup.h"
+#include "train/trainer.h"
+
+namespace flexor::recap {
+namespace {
+
+// What a resumed run may change.
+constexpr std::array<std::string_view, 9> kFree = {"runner.",
+                                                   "data.data_root",
+                                                   "data.num_workers",
+                                                   "data.train_num_workers",
+                                                   "data.eval_num_workers",
+                                                   "data.prefetch_factor",
+                                                   "actor.fsdp_config.",
+                                                   "actor.model.model_path",
+                                                   "actor.model.tokenizer_path"};
+
+train::LoopConfig loop_config(const PolicyStep& step, const PolicyRun& run, int64_t steps, int64_t world) {
+  return {.steps = steps,
+          .accumulation = step.actor.global_batch_size / step.actor.micro_batch_size / world,
+          .log_freq = step.runner.log_interval,
+          .eval_freq = step.runner.val_check_interval,
+          .save_freq = step.runner.save_interval,
+          .output_dir = run.folder(),
+          .validate_first = true,
+          .log_used_lr = true,
+          .max_skipped_steps = kMaxSkippedSteps};
+}
+
+PolicyFacts facts_of(const PolicyStep& step, const PolicyInputs& inputs) {
+  return {.labels_hash = inputs.data.labels_hash(),
+          .stats_hash = inputs.stats_hash,
+          .stats_source = inputs.stats_source,
+          .advantage_tag = step.data.advantage_tag};
+}
+
+/// Optimizer with masters as exact as the weights' file, and averages.
+void add_optimizer(train::TrainerParts& parts, const PolicyInputs& inputs, models::PolicyModel& model) {
+  const train::TrainConfig& run = inputs.plan.config;
+  parts.optimizer = std::make_unique<optim::AdamW>(nn::named_params(model), run.optimizer);
+  if (!inputs.plan.checkpoint && !run.policy.path.empty()) {
+    train::sharpen_masters(*parts.optimizer, run.policy.path, model.config().is_pi05());
+  }
+  if (run.ema.enable) {
+    parts.ema = std::make_unique<optim::Ema>(run.ema, parts.optimizer->slots());
+  }
+}
+
+PolicyReport report_of(const train::Trainer& trainer, const train::Closing& closing, const GuidedPolicyTask& task,
+                       const PolicyRun& run) {
+  return {.folder = run.folder(),
+          .checkpoint = trainer.last_checkpoint(),
+          .best = run.best(),
+          .steps = trainer.progress().step,
+          .final_loss = closing.final_loss,
+          .samples_per_s = closing.samples_per_s,
+          .best_step = task.best().step,
+          .validation = task.last_validation()};
+}
+
+}  // namespace
+
+PolicyReport train_policy(const RecapConfig& config) {
+  install_interrupt_handlers();
+  const PolicyStep& step = config.policy;
+  if (config.threads > 0) {
+    at::set_num_threads(static_cast<int>(config.threads));
+  }
+  const PolicyRun run(config.output_dir);
+  const std::string checkpoint = resumed_checkpoint(step.runner, run);
+  if (!checkpoint.empty()) {
+    refuse_changes(run.folder() + "/config.yaml", step, kFree);
+  }
+  PolicyInputs inputs = prepare_policy(config, checkpoint);
+  train::TrainerParts parts;
+  parts.parallel = train::single_process();
+  const int64_t world = parts.parallel->world(), rank = parts.parallel->rank();
+  const std::shared_ptr<const RecapOrder> order = policy_order(step, inputs.data, rank, world);
+  const int64_t steps = inputs.plan.config.steps = total_steps(step.runner, order->steps_per_epoch());
+
+  const std::shared_ptr<models::PolicyModel> model = train::build_model(inputs.plan, inputs.policy);
+  add_optimizer(parts, inputs, *model);
+  PolicyFacts facts = facts_of(step, inputs);
+  BestValue best;
+  if (!checkpoint.empty()) {
+    parts.progress = load_policy_state(run, inputs, facts, *model, *parts.optimizer, parts.ema.get(), best);
+    log_info("resumed", {{"checkpoint", checkpoint}, {"step", parts.progress.step}});
+  }
+  const RecapSchedule schedule(step.actor.optim, {step.actor.optim.lr});
+  parts.learning_rates = [schedule](int64_t s) { return schedule.rates(s); };
+  parts.config = loop_config(step, run, steps, world);
+  log_info("policy ready", {{"policy", inputs.policy.type},
+                            {"parameters", nn::count_params(*model)},
+                            {"dtype", inputs.policy.dtype},
+                            {"steps", steps},
+                            {"accumulation", parts.config.accumulation}});
+  auto task = std::make_unique<GuidedPolicyTask>(
+      GuidedPolicyParts{.step = step,
+                        .run = run,
+                        .inputs = std::move(inputs),
+                        .facts = std::move(facts),
+                        .model = model,
+                        .order = order,
+                        .rank = rank,
+                        .world = world,
+                        .first_step = parts.progress.step,
+                        .learning_rate = [schedule](int64_t s) { return schedule.rates(s).front(); },
+                        .best = best});
+  const GuidedPolicyTask& policy_task = *task;
+  parts.task = std::move(task);
+  run.start(config::print(step), !checkpoint.empty());
+  train::Trainer trainer(std::move(parts));
+  const train::Closing closing = trainer.run();
+  return report_of(trainer, closing, policy_task, run);
+}
+
+}  // namespace flexor::recap

@@ -1,0 +1,152 @@
+#include "recap/training_folder.h"
+
+#include <charconv>
+#include <filesystem>
+#include <system_error>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "base/log.h"
+#include "base/str_cat.h"
+
+namespace flexor::recap {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view kPrefix = "global_step_";
+
+/// N of "global_step_N".
+std::optional<int64_t> step_of(const std::string& name) {
+  int64_t step = 0;
+  if (!name.starts_with(kPrefix)) {
+    return std::nullopt;
+  }
+  const char *first = name.data() + kPrefix.size(), *last = name.data() + name.size();
+  const auto [end, code] = std::from_chars(first, last, step);
+  return code == std::errc() && end == last && step >= 0 ? std::optional(step) : std::nullopt;
+}
+
+[[noreturn]] void refuse(const fs::filesystem_error& error) {
+  throw Error(ErrorKind::kFile, error.code().message(), error.path1().string());
+}
+
+}  // namespace
+
+std::string TrainingFolder::checkpoint(int64_t step) const {
+  return str_cat(checkpoints(), "/", kPrefix, step);
+}
+
+std::string TrainingFolder::state_file(const std::string& checkpoint) const {
+  return str_cat(checkpoint, "/training_state/", state_file_);
+}
+
+std::optional<std::string> TrainingFolder::newest() const {
+  int64_t newest = -1;
+  std::error_code ignored;
+  for (const fs::directory_entry& entry : fs::directory_iterator(checkpoints(), ignored)) {
+    const auto step = step_of(entry.path().filename().string());
+    if (step && *step > newest && fs::is_regular_file(state_file(entry.path().string()))) {
+      newest = *step;
+    }
+  }
+  return newest < 0 ? std::nullopt : std::optional(checkpoint(newest));
+}
+
+std::optional<std::string> TrainingFolder::best_or_last() const {
+  for (const char* link : {"/best", "/last"}) {
+    if (const std::string path = checkpoints() + link; fs::is_directory(path)) {
+      return fs::canonical(path).string();
+    }
+  }
+  return std::nullopt;
+}
+
+std::string TrainingFolder::save(int64_t step, const std::function<void(const std::string& folder)>& fill,
+                                 const BestValue& best) const {
+  const std::string target = checkpoint(step);
+  try {
+    StagedFolder staged(target);
+    fill(staged.path());
+    staged.commit();
+    const std::string name = fs::path(target).filename().string();
+    point("last", name);
+    if (best.step == step) {
+      point("best", name);
+    }
+  } catch (const fs::filesystem_error& error) {
+    refuse(error);
+  }
+  return target;
+}
+
+void TrainingFolder::point(const std::string& link, const std::string& name) const {
+  const fs::path temporary = fs::path(checkpoints()) / str_cat(link, ".tmp.", name);
+  std::error_code ignored;
+  fs::remove(temporary, ignored);
+  fs::create_directory_symlink(name, temporary);
+  fs::rename(temporary, fs::path(checkpoints()) / link);
+}
+
+void TrainingFolder::remove(int64_t step) const {
+  std::error_code ignored;
+  fs::remove_all(checkpoint(step), ignored);
+}
+
+void TrainingFolder::clear() const {
+  try {
+    if (fs::is_directory(checkpoints())) {
+      for (const fs::directory_entry& entry : fs::directory_iterator(checkpoints())) {
+        const std::string name = entry.path().filename().string();
+        if (!step_of(name) && !entry.is_symlink() && name.find(".tmp") == std::string::npos) {
+          throw Error(ErrorKind::kFile, str_cat("'", name, "' is no checkpoint: the folder is not that of ", kind_),
+                      checkpoints(), "give another output_dir");
+        }
+      }
+      log_warn("an earlier run is replaced", {{"folder", folder_}, {"of", kind_}});
+      fs::remove_all(checkpoints());
+    }
+    fs::remove(folder_ + "/metrics.jsonl");
+  } catch (const fs::filesystem_error& error) {
+    refuse(error);
+  }
+}
+
+void TrainingFolder::start(const std::string& config_yaml, bool resumed) const {
+  check_writable_folder(folder_);
+  if (!resumed) {
+    clear();
+  }
+  write_file_atomic(folder_ + "/config.yaml", config_yaml);
+}
+
+bool BestKeeper::offer(int64_t step, double loss) {
+  if (!(loss < best_.loss)) {
+    return false;
+  }
+  superseded_ = best_.step;
+  best_ = {.step = step, .loss = loss};
+  return true;
+}
+
+void BestKeeper::saved(const TrainingFolder& folder, int64_t step, int64_t save_interval) {
+  const bool is_scheduled = save_interval > 0 && superseded_ % save_interval == 0;
+  if (superseded_ >= 0 && !is_scheduled && superseded_ != step) {
+    folder.remove(superseded_);  // it was kept for being the best one
+  }
+  superseded_ = -1;
+}
+
+void add_best(Json& state, const BestValue& best) {
+  state["best_step"] = best.step;
+  state["best_loss"] = best.step < 0 ? Json() : Json(best.loss);
+}
+
+BestValue best_of(const Json& state) {
+  if (state.at("best_loss").is_null()) {
+    return {};
+  }
+  return {.step = state.at("best_step").as_int(), .loss = state.at("best_loss").as_double()};
+}
+
+}  // namespace flexor::recap

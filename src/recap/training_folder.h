@@ -1,0 +1,89 @@
+#pragma once
+#include <cstdint>
+#include <functional>
+#include <limits>
+#include <map>
+#include <optional>
+#include <string>
+
+#include "base/json.h"
+#include "train/progress.h"
+
+namespace flexor::recap {
+
+/// The best validation of a run so far.
+struct BestValue {
+  int64_t step = -1;  ///< none yet
+  double loss = std::numeric_limits<double>::infinity();
+};
+
+/// What a finished training did.
+struct TrainingReport {
+  std::string folder;      ///< OUT/value, OUT/policy
+  std::string checkpoint;  ///< the last one, .../global_step_N
+  std::string best;        ///< by the validation loss, the last one without validation
+  int64_t steps = 0;
+  double final_loss = 0;                     ///< mean of the last 50 steps
+  double samples_per_s = 0;                  ///< without the first steps
+  int64_t best_step = -1;                    ///< -1: not validated
+  std::map<std::string, double> validation;  ///< metrics of the last validation, without "eval/"
+};
+
+/// The folder of one of RECAP's trainings: checkpoints/global_step_N, and links best and last to two of them. Beside
+/// the model, whose files are the training's own affair, a checkpoint has training_state/STATE_FILE, without which it
+/// is incomplete.
+class TrainingFolder {
+ public:
+  /// @param folder      need not exist
+  /// @param kind        of the model, for messages: "a value model"
+  /// @param state_file  a JSON file below training_state
+  TrainingFolder(std::string folder, std::string kind, std::string state_file)
+      : folder_(std::move(folder)), kind_(std::move(kind)), state_file_(std::move(state_file)) {}
+
+  const std::string& folder() const { return folder_; }
+  std::string checkpoints() const { return folder_ + "/checkpoints"; }
+  std::string checkpoint(int64_t step) const;
+  std::string state_file(const std::string& checkpoint) const;
+  /// The complete checkpoint with the largest step.
+  std::optional<std::string> newest() const;
+  /// What `best` points to, else `last`; nothing if there is neither.
+  std::optional<std::string> best_or_last() const;
+
+  /// Writes checkpoints/global_step_N whole or not at all and points `last` to it, and `best` if it is the best one.
+  /// @param fill  writes everything into a folder  @return the checkpoint's folder  @throws Error(kFile)
+  std::string save(int64_t step, const std::function<void(const std::string& folder)>& fill,
+                   const BestValue& best) const;
+  /// Points a link, `last` or `best`, to the checkpoint of this name.
+  void point(const std::string& link, const std::string& name) const;
+  /// Removes a checkpoint that was kept only for being the best.
+  void remove(int64_t step) const;
+  /// Removes checkpoints and metrics of an earlier run. @throws Error(kFile) if something else stands among them
+  void clear() const;
+  /// Makes the folder ready: writable, empty unless `resumed`, with config.yaml in it. @throws Error(kFile)
+  void start(const std::string& config_yaml, bool resumed) const;
+
+ private:
+  std::string folder_, kind_, state_file_;
+};
+
+/// Which checkpoint is the best one, and which is no longer worth keeping for it.
+class BestKeeper {
+ public:
+  explicit BestKeeper(const BestValue& best) : best_(best) {}
+
+  const BestValue& best() const { return best_; }
+  /// After a validation. @return whether it is the best one, so that a checkpoint of this step is wanted
+  bool offer(int64_t step, double loss);
+  /// After the checkpoint of `step` was saved: removes the one that was the best, unless save_interval keeps it.
+  void saved(const TrainingFolder& folder, int64_t step, int64_t save_interval);
+
+ private:
+  BestValue best_;
+  int64_t superseded_ = -1;  ///< the best one before
+};
+
+/// Members best_step, best_loss of a state file, and back.
+void add_best(Json& state, const BestValue& best);
+BestValue best_of(const Json& state);
+
+}  // namespace flexor::recap

@@ -1,0 +1,66 @@
+#include "recap/training_setup.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "base/error.h"
+#include "base/log.h"
+#include "base/str_cat.h"
+#include "config/finding.h"
+
+namespace flexor::recap {
+
+std::string resumed_checkpoint(const RunnerSection& runner, const TrainingFolder& run) {
+  if (runner.resume_dir.empty()) {
+    return {};
+  }
+  if (runner.resume_dir == "auto") {
+    const auto newest = run.newest();
+    if (!newest) {
+      log_info("no complete checkpoint yet, starting at step 0", {{"folder", run.folder()}});
+    }
+    return newest.value_or("");
+  }
+  if (!std::filesystem::is_directory(runner.resume_dir)) {
+    throw Error(ErrorKind::kFile, "no such checkpoint", runner.resume_dir, "runner.resume_dir=auto takes the newest");
+  }
+  return runner.resume_dir;
+}
+
+void refuse_changes(const std::string& stored_path, const config::FlatConfig& stored, const config::FlatConfig& now,
+                    std::span<const std::string_view> free) {
+  std::vector<config::Finding> findings;
+  for (const config::Difference& d : config::differences(stored, now)) {
+    const auto is_free = [&](std::string_view key) { return std::string_view(d.key).starts_with(key); };
+    if (std::ranges::none_of(free, is_free)) {
+      findings.push_back({.key = d.key,
+                          .what = str_cat("'", d.key, "' was ", d.before, " and is now ", d.after),
+                          .where = stored_path,
+                          .hint = "a run goes on with its own configuration; start a new one in another output_dir"});
+    }
+  }
+  if (!findings.empty()) {
+    throw config::to_error(findings);
+  }
+}
+
+int64_t total_steps(const RunnerSection& runner, int64_t steps_per_epoch) {
+  int64_t steps = -1;
+  if (runner.max_epochs > 0) {
+    steps = runner.max_epochs * steps_per_epoch;
+  }
+  if (runner.max_steps >= 0) {
+    steps = steps < 0 ? runner.max_steps : std::min(steps, runner.max_steps);
+  }
+  return steps < 0 ? steps_per_epoch : steps;
+}
+
+optim::AdamWConfig adamw_config(const OptimSection& config) {
+  return {.lr = config.lr,
+          .betas = {config.adam_beta1, config.adam_beta2},
+          .eps = config.adam_eps,
+          .weight_decay = config.weight_decay,
+          .grad_clip_norm = config.clip_grad};
+}
+
+}  // namespace flexor::recap

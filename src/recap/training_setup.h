@@ -1,0 +1,43 @@
+#pragma once
+#include <cstdint>
+#include <filesystem>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "config/load.h"
+#include "config/print.h"
+#include "optim/adamw.h"
+#include "recap/recap_config.h"
+#include "recap/training_folder.h"
+
+namespace flexor::recap {
+
+/// Steps in a row whose gradient may be not finite before a run gives up.
+inline constexpr int64_t kMaxSkippedSteps = 10;
+
+/// The checkpoint that training continues from, "" to start: resume_dir, or with `auto` the newest complete one of the
+/// run. @throws Error(kFile) if resume_dir is no folder
+std::string resumed_checkpoint(const RunnerSection& runner, const TrainingFolder& run);
+
+/// A run goes on with the configuration that it was started with. @param stored_path  config.yaml of the run
+/// @param free  beginnings of the keys that may change  @throws Error(kConfig) that lists all others that did
+void refuse_changes(const std::string& stored_path, const config::FlatConfig& stored, const config::FlatConfig& now,
+                    std::span<const std::string_view> free);
+
+/// The same with the file read; nothing if there is none.
+template <typename Step>
+void refuse_changes(const std::string& stored_path, const Step& step, std::span<const std::string_view> free) {
+  if (std::filesystem::exists(stored_path)) {
+    Step stored;
+    config::load(stored, {.files = {stored_path}, .overrides = {}});
+    refuse_changes(stored_path, config::flatten(stored), config::flatten(step), free);
+  }
+}
+
+/// Optimizer steps of the run: the smaller of max_epochs and max_steps, one epoch if neither is given.
+int64_t total_steps(const RunnerSection& runner, int64_t steps_per_epoch);
+
+optim::AdamWConfig adamw_config(const OptimSection& config);
+
+}  // namespace flexor::recap
