@@ -35,7 +35,7 @@ GuidedPolicyTask::GuidedPolicyTask(GuidedPolicyParts parts)
             parts_.step.actor.model.openpi.positive_only_conditional},
       loader_(parts_.inputs.data.mixture, training_loader(parts_), parts_.order,
               parts_.first_step * accumulation_of(parts_)),
-      best_(parts_.best),
+      best_(parts_.best, parts_.first_step),
       step_(parts_.first_step) {}
 
 void GuidedPolicyTask::fetch() {

@@ -96,7 +96,7 @@ SteamTask::SteamTask(const ValueStep& step, ValueRun run, std::shared_ptr<const 
                                                 /*fixed=*/false)),
       loader_(std::make_unique<data::Loader>(
           data_->mixture, training_loader(step, ensemble_->config(), data_->train.front().slots), order_, first_batch)),
-      best_(best),
+      best_(best, best.step),
       loop_step_(first_batch / (step.actor.global_batch_size / step.actor.micro_batch_size)) {}
 
 void SteamTask::fetch() {

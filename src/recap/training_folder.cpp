@@ -131,7 +131,7 @@ bool BestKeeper::offer(int64_t step, double loss) {
 
 void BestKeeper::saved(const TrainingFolder& folder, int64_t step, int64_t save_interval) {
   const bool is_scheduled = save_interval > 0 && superseded_ % save_interval == 0;
-  if (superseded_ >= 0 && !is_scheduled && superseded_ != step) {
+  if (superseded_ >= 0 && !is_scheduled && superseded_ != step && superseded_ != resumed_step_) {
     folder.remove(superseded_);  // it was kept for being the best one
   }
   superseded_ = -1;

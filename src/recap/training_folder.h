@@ -69,7 +69,8 @@ class TrainingFolder {
 /// Which checkpoint is the best one, and which is no longer worth keeping for it.
 class BestKeeper {
  public:
-  explicit BestKeeper(const BestValue& best) : best_(best) {}
+  /// @param resumed_step  of the checkpoint that this process goes on from: its files are in use, so it stays
+  BestKeeper(const BestValue& best, int64_t resumed_step) : best_(best), resumed_step_(resumed_step) {}
 
   const BestValue& best() const { return best_; }
   /// After a validation. @return whether it is the best one, so that a checkpoint of this step is wanted
@@ -79,6 +80,7 @@ class BestKeeper {
 
  private:
   BestValue best_;
+  int64_t resumed_step_;
   int64_t superseded_ = -1;  ///< the best one before
 };
 

@@ -120,7 +120,7 @@ ValueTask::ValueTask(const ValueStep& step, ValueRun run, ValueData data, ValueE
       order_(std::make_shared<const RecapOrder>(order_config(step, data_, rank, world))),
       loader_(std::make_unique<data::Loader>(
           data_.mixture, training_loader(step, estimator_, data_.train.front().slots), order_, first_batch)),
-      best_(best) {}
+      best_(best, best.step) {}
 
 void ValueTask::fetch() {
   batch_number_ = loader_->step();
