@@ -22,7 +22,7 @@ inline constexpr std::array kBehaviours = {Behaviour::kDirect, Behaviour::kWrong
 std::string_view behaviour_name(Behaviour behaviour);
 
 /// Share of the episodes of each of kBehaviours.
-inline constexpr std::array kShares = {0.40, 0.30, 0.15, 0.075, 0.075};
+inline constexpr std::array kShares = {0.40, 0.40, 0.05, 0.075, 0.075};
 Behaviour draw_behaviour(Random& random);
 
 /// Steers one episode from place to place, with a trembling hand.

@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/str_cat.h"
+#include "policy/guidance.h"
 #include "policy/policy.h"
 #include "result.h"
 #include "rollout.h"
@@ -28,6 +29,11 @@ Tensor start_noise(const policy::Policy& policy, uint64_t seed, const std::vecto
   return at::cat(noise);
 }
 
+policy::Guidance guidance_of(const JudgeOptions& options) {
+  return options.guidance ? policy::Guidance{policy::guidance_type(options.guidance_type), *options.guidance}
+                          : policy::Guidance{};
+}
+
 void check(const JudgeOptions& options, const policy::Policy& policy) {
   if (options.execute > policy.config().chunk_size) {
     throw Error(
@@ -42,7 +48,9 @@ Json settings_json(const JudgeOptions& options, const models::SampleOptions& sam
                        {"episodes", options.episodes},
                        {"seed", options.seed},
                        {"execute", options.execute},
-                       {"num_steps", sampling.num_steps}});
+                       {"num_steps", sampling.num_steps},
+                       {"guidance", options.guidance ? Json(*options.guidance) : Json()},
+                       {"guidance_type", options.guidance ? Json(options.guidance_type) : Json()}});
 }
 
 }  // namespace
@@ -52,6 +60,8 @@ void fields(config::FieldTable& table, JudgeOptions& o) {
   table("name", o.name, "row of the table; default: the policy's folder");
   table("episodes", o.episodes, "episodes, each with a start of its own").range(1, 1e6);
   table("seed", o.seed, "of the starts and of the noise").range(0, 1e15);
+  table("guidance", o.guidance, "weight of the labelled prompt; default: the plain prompt alone").value_name("W");
+  table("guidance_type", o.guidance_type, "label of that prompt").choices({"positive", "negative"});
   table("num_steps", o.num_steps, "Euler steps; default: num_inference_steps of the policy").range(1, 1000);
   table("execute", o.execute, "actions of a chunk that are carried out before the next look").range(1, 1000);
   table("batch_size", o.batch_size, "episodes at once").range(1, 65536);
@@ -60,6 +70,8 @@ void fields(config::FieldTable& table, JudgeOptions& o) {
 }
 
 void judge(const JudgeOptions& options, std::ostream& out) {
+  const policy::Guidance guidance = guidance_of(options);
+  policy::check_guidance(guidance, std::nullopt, "--guidance");
   if (!options.output.empty()) {
     check_output_file(options.output);
   }
@@ -72,7 +84,7 @@ void judge(const JudgeOptions& options, std::ostream& out) {
   sampling.num_steps = options.num_steps.value_or(sampling.num_steps);
   const auto seed = static_cast<uint64_t>(options.seed);
   const Act act = [&](const data::RawBatch& observations, const std::vector<int64_t>& episodes, int64_t look) {
-    return policy.predict(observations, start_noise(policy, seed, episodes, look), sampling).actions.cpu();
+    return policy.predict(observations, start_noise(policy, seed, episodes, look), sampling, guidance).actions.cpu();
   };
   const std::vector<Verdict> verdicts = roll_out(
       {.episodes = options.episodes, .seed = seed, .execute = options.execute, .batch_size = options.batch_size}, act);

@@ -9,7 +9,8 @@
 namespace flexor::place_block {
 
 struct JudgeOptions {
-  std::string policy = {}, name = {}, output = {};
+  std::string policy = {}, name = {}, output = {}, guidance_type = "positive";
+  std::optional<double> guidance = {};
   std::optional<int64_t> num_steps = {};
   int64_t episodes = 200, seed = 1000, execute = 5, batch_size = 64, threads = 0;
 };

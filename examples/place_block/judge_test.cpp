@@ -28,7 +28,7 @@ Act always(float dx, float dy, float opening) {
 TEST(RollOut, EndsEveryEpisode) {
   for (const Verdict& verdict : roll_out({.episodes = 9}, always(0, 0, 1))) {
     EXPECT_EQ(verdict.outcome, Outcome::kDropped);
-    EXPECT_EQ(verdict.frames, 2);  // the jaws need two to open
+    EXPECT_EQ(verdict.frames, 3);  // the jaws need three to open
   }
   for (const Verdict& verdict : roll_out({.episodes = 9, .execute = 7}, always(0, 0, 0))) {
     EXPECT_EQ(verdict.outcome, Outcome::kTimeout);
@@ -134,6 +134,17 @@ TEST(Result, ComparesWithTheFirst) {
 
 TEST(Result, OfOtherWorldsIsNotCompared) {
   EXPECT_THROW(markdown_table({some_result("a", 1, 1), some_result("b", 1, 2)}), Error);
+}
+
+TEST(Judge, RefusesAGuidanceThatIsNoNumber) {
+  std::ostringstream out;
+  try {
+    judge({.policy = "nowhere", .guidance = std::numeric_limits<double>::quiet_NaN()}, out);
+    FAIL() << "no error";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::kUsage);
+    EXPECT_THAT(error.what(), HasSubstr("guidance is nan"));
+  }
 }
 
 TEST(Judge, RefusesAPolicyThatIsNotThere) {

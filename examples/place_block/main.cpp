@@ -11,6 +11,7 @@
 #include "base/str_cat.h"
 #include "config/command_line.h"
 #include "judge.h"
+#include "labels.h"
 #include "record.h"
 #include "result.h"
 
@@ -50,6 +51,7 @@ constexpr const char* kUsage =
     "usage: place_block COMMAND ...; COMMAND --help lists what it takes\n"
     "  record  write a dataset of good and bad episodes\n"
     "  judge   run a policy in the simulator and count its successes\n"
+    "  labels  what RECAP's labels make of the recorded behaviours, as Markdown\n"
     "  table   several results side by side, as Markdown\n";
 
 /// Parses the command's arguments and runs it, or prints its help.
@@ -73,11 +75,13 @@ void dispatch(const Arguments& words) {
     run<place_block::RecordOptions>(command, rest, [](const auto& o) { place_block::record(o, std::cout); });
   } else if (command == "judge") {
     run<place_block::JudgeOptions>(command, rest, [](const auto& o) { place_block::judge(o, std::cout); });
+  } else if (command == "labels") {
+    run<place_block::LabelsOptions>(command, rest, [](const auto& o) { place_block::print_labels(o, std::cout); });
   } else if (command == "table") {
     run<TableOptions>(command, rest, print_table);
   } else {
     throw Error(ErrorKind::kUsage, flexor::str_cat("no command is called '", command, "'"), {},
-                "record, judge or table");
+                "record, judge, labels or table");
   }
 }
 

@@ -13,7 +13,9 @@
 #include "camera.h"
 #include "data/batch_reader.h"
 #include "data/dataset.h"
+#include "labels.h"
 #include "rollout.h"
+#include "table/parquet_reader.h"
 #include "tensor/rng.h"
 #include "tensor/tensor.h"
 
@@ -85,6 +87,41 @@ TEST(RecordEpisode, DependsOnSeedAndNumberAlone) {
   EXPECT_NE(a.actions, c.actions);
   EXPECT_EQ(a.states.size(), a.actions.size());
   EXPECT_EQ(a.states.size(), a.pictures.size());
+}
+
+/// Labels every frame of a behaviour positive, with the advantage 0.5; all others get -0.25.
+void write_labels(const std::string& root, std::string_view good) {
+  const std::vector<std::string> behaviours =
+      table::ParquetReader::open(root + "/meta/episodes/chunk-000/file-000.parquet").read_texts("behaviour");
+  std::vector<int64_t> episodes, frames;
+  std::vector<double> advantages;
+  std::vector<uint8_t> labels;
+  for (size_t i = 0; i < behaviours.size(); ++i) {
+    for (int64_t frame = 0; frame < 8; ++frame) {
+      episodes.push_back(static_cast<int64_t>(i));
+      frames.push_back(frame);
+      labels.push_back(behaviours[i] == good ? 1 : 0);
+      advantages.push_back(behaviours[i] == good ? 0.5 : -0.25);
+    }
+  }
+  table::write_parquet(root + "/meta/advantages_t.parquet", {{.name = "episode_index", .values = episodes},
+                                                             {.name = "frame_index", .values = frames},
+                                                             {.name = "advantage_continuous", .values = advantages},
+                                                             {.name = "advantage", .values = labels}});
+}
+
+TEST_F(Record, ShowsLabelsByBehaviour) {
+  const Json behaviours = record_some(12).at("behaviours");
+  write_labels(root(), "direct");
+  std::ostringstream out;
+  print_labels({.root = root(), .tag = "t"}, out);
+  for (const auto& [name, count] : behaviours.as_object()) {
+    const std::string frames = std::to_string(8 * count.at("episodes").as_int());
+    const char* rest =
+        name == "direct" ? " | 100.0 | +0.500 | 100.0 | +0.500 |\n" : " | 0.0 | -0.250 | 0.0 | -0.250 |\n";
+    EXPECT_THAT(out.str(), testing::HasSubstr("| " + name + " | " + frames + rest));
+  }
+  EXPECT_THROW(print_labels({.root = root(), .tag = "other"}, out), Error);
 }
 
 TEST_F(Record, RefusesAFolderWithFiles) {

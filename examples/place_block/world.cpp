@@ -28,14 +28,13 @@ std::string_view outcome_name(Outcome outcome) {
 }
 
 World::World(uint64_t seed) {
-  constexpr double kApart = 0.35;  // centres of the trays: a hand's breadth is left between them
   Random random(seed);
-  gripper_ = {random.uniform(0.3, 0.7), random.uniform(0.1, 0.2)};
-  const auto somewhere = [&random] { return Point{random.uniform(0.12, 0.88), random.uniform(0.55, 0.88)}; };
-  green_ = somewhere();
-  do {
-    red_ = somewhere();
-  } while (gap(green_, red_) < kApart);
+  gripper_ = {random.uniform(0.35, 0.65), random.uniform(0.1, 0.2)};
+  Point left{random.uniform(0.15, 0.35), random.uniform(0.65, 0.85)};
+  Point right{random.uniform(0.65, 0.85), random.uniform(0.65, 0.85)};
+  const bool green_is_left = random.uniform(0, 1) < 0.5;
+  green_ = green_is_left ? left : right;
+  red_ = green_is_left ? right : left;
 }
 
 void World::step(const Command& command) {
@@ -49,7 +48,7 @@ void World::step(const Command& command) {
   const double wanted = std::clamp(command.opening, 0.0, 1.0);
   opening_ += std::clamp(wanted - opening_, -kMaxOpening, kMaxOpening);
   ++num_frames_;
-  if (opening_ > 0.5) {
+  if (opening_ > kLetsGo) {
     outcome_ = let_go();
   } else if (num_frames_ == kMaxFrames) {
     outcome_ = Outcome::kTimeout;

@@ -13,15 +13,16 @@ double gap(Point a, Point b);
 
 inline constexpr std::string_view kTask = "put the block on the green tray";
 inline constexpr int kFps = 10;
-inline constexpr double kTrayRadius = 0.10;
+inline constexpr double kTrayRadius = 0.12;
 inline constexpr double kMaxStep = 0.05;    ///< the gripper's way in one frame, at most
 inline constexpr double kMaxOpening = 0.3;  ///< the jaws' way in one frame, at most
+inline constexpr double kLetsGo = 0.75;     ///< opening above which the block falls
 inline constexpr int kMaxFrames = 60;       ///< then the episode is over
 
 /// What the gripper is told for one frame.
 struct Command {
   Point move;          ///< displacement; longer ones than kMaxStep are shortened
-  double opening = 0;  ///< where the jaws shall be, 0 closed to 1 open; above one half the block is let go
+  double opening = 0;  ///< where the jaws shall be, 0 closed to 1 open
 };
 
 enum class Outcome {
@@ -34,8 +35,8 @@ enum class Outcome {
 inline constexpr std::array kOutcomes = {Outcome::kPlaced, Outcome::kWrongTray, Outcome::kDropped, Outcome::kTimeout};
 std::string_view outcome_name(Outcome outcome);
 
-/// A gripper that carries a block above a table with a green and a red tray. The block is let go once: where it lies
-/// decides. Everything follows from the seed and the commands.
+/// A gripper that carries a block above a table with a green and a red tray, one on the left and one on the right. The
+/// block is let go once: where it lies decides. Everything follows from the seed and the commands.
 class World {
  public:
   explicit World(uint64_t seed);
