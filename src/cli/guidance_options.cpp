@@ -40,11 +40,16 @@ void fields(config::FieldTable& table, GuidanceOptions& o) {
 }
 
 policy::Guidance guidance_of(const GuidanceOptions& options, const std::string& policy_folder) {
+  const std::optional<policy::LabelTraining> training = policy::read_label_training(policy_folder);
   policy::Guidance guidance;
   if (!options.weight && !options.type) {
+    if (training) {
+      log_info("this policy was trained with labels; without --guidance its plain prompt is used",
+               {{"guidance_scale", training->guidance.weight},
+                {"guidance_type", policy::guidance_name(training->guidance.type)}});
+    }
     return guidance;
   }
-  const std::optional<policy::LabelTraining> training = policy::read_label_training(policy_folder);
   guidance.type = policy::guidance_type(options.type.value_or("positive"));
   guidance.weight = options.weight.value_or(training ? training->guidance.weight : 1.0);
   policy::check_guidance(guidance, training, policy_folder);

@@ -24,7 +24,7 @@ struct JointPlan {
   RopeTable prefix_rope, suffix_rope;
   Tensor joint_mask;   ///< [B, 1, P + S, P + S], only when both streams attend in one call
   Tensor prefix_mask;  ///< [B, 1, 1, P], or undefined when the whole prefix is real
-  Tensor suffix_mask;  ///< [B, 1, S, P + S], or undefined when every key is visible to all
+  Tensor suffix_mask;  ///< [B, 1, 1 or S, P + S], or undefined when every key is visible to all
 };
 
 /// Only the rows of real tokens matter, so it is enough to hide padding keys.
@@ -32,15 +32,18 @@ Tensor key_mask(const Prefix& prefix) {
   return prefix.all_real ? Tensor() : additive_mask(prefix.pad.unsqueeze(1));
 }
 
-/// Rows of the suffix; undefined when nothing is hidden.
+/// Rows of the suffix, one for all where its tokens see the same keys (pi0.5); undefined when nothing is hidden.
 Tensor suffix_rows(bool is_pi05, const Tensor& prefix_pad, bool all_real, int64_t S, bool savings) {
   if (savings && all_real && is_pi05) {
     return {};
   }
+  const Tensor pad = at::cat({prefix_pad, at::ones({prefix_pad.size(0), S}, prefix_pad.options())}, 1);
+  if (savings && is_pi05) {
+    return additive_mask(pad.unsqueeze(1));
+  }
   const int64_t P = prefix_pad.size(1), horizon = is_pi05 ? S : S - 1;
   const Tensor att = at::cat({at::zeros({P}, prefix_pad.options().dtype(at::kFloat)),
                               suffix_att_masks(is_pi05, horizon, prefix_pad.options())});
-  const Tensor pad = at::cat({prefix_pad, at::ones({prefix_pad.size(0), S}, prefix_pad.options())}, 1);
   return additive_mask(attention_rows(att, pad, P));
 }
 

@@ -44,7 +44,7 @@ PrefixCache run_prefix(FlowNet& net, const Prefix& prefix, int64_t suffix_tokens
 /// What does not change from one suffix pass to the next.
 struct SuffixPlan {
   nn::RopeTable rope;
-  at::Tensor mask;  ///< [B, 1, S, P + S] float32, or undefined when every key is visible to all
+  at::Tensor mask;  ///< [B, 1, 1 or S, P + S] float32, or undefined when every key is visible to all
 };
 SuffixPlan plan_suffix(const FlowNet& net, const PrefixCache& cache, int64_t suffix_tokens,
                        const ComputeOptions& options);

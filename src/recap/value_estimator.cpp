@@ -28,6 +28,20 @@ data::Tokenizer open_tokenizer(const std::string& checkpoint, const ValueModelSe
               "advantage.model.tokenizer_path=FILE_OR_FOLDER (Gemma3's tokenizer.model or tokenizer.json)");
 }
 
+/// Frames that a CPU judges at once: more only take memory, and their activations leave its caches.
+constexpr int64_t kCpuFrames = 16;
+
+models::ValueBatch rows_of(const models::ValueBatch& batch, int64_t first, int64_t count) {
+  const auto rows = [&](const Tensor& tensor) { return tensor.defined() ? tensor.narrow(0, first, count) : tensor; };
+  models::ValueBatch part;
+  for (const models::ValueCamera& camera : batch.cameras) {
+    part.cameras.push_back({.name = camera.name, .pixels = rows(camera.pixels), .mask = rows(camera.mask)});
+  }
+  part.tokens = rows(batch.tokens);
+  part.token_mask = rows(batch.token_mask);
+  return part;
+}
+
 }  // namespace
 
 ValueEstimator ValueEstimator::open(const std::string& checkpoint, const ValueModelSection& section) {
@@ -70,9 +84,16 @@ models::ValueBatch ValueEstimator::prepare(const data::RawBatch& raw,
 
 std::vector<float> ValueEstimator::values(const models::ValueBatch& batch) {
   const at::NoGradGuard no_graph;
-  const Tensor values = model_->values(model_->logits(batch)).contiguous();
-  const auto* data = values.const_data_ptr<float>();
-  return {data, data + values.numel()};
+  const int64_t size = batch.size(), most = batch.tokens.is_cpu() ? kCpuFrames : size;
+  std::vector<float> result;
+  result.reserve(static_cast<size_t>(size));
+  for (int64_t first = 0; first < size; first += most) {
+    const models::ValueBatch part = rows_of(batch, first, std::min(most, size - first));
+    const Tensor values = model_->values(model_->logits(part)).cpu().contiguous();
+    const auto* data = values.const_data_ptr<float>();
+    result.insert(result.end(), data, data + values.numel());
+  }
+  return result;
 }
 
 }  // namespace flexor::recap

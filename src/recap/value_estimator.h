@@ -37,7 +37,8 @@ class ValueEstimator {
   models::ValueBatch prepare(const data::RawBatch& raw,
                              const std::vector<std::pair<std::string, std::string>>& slots) const;
 
-  /// V of every frame, in [v_min, v_max]. Builds no graph.
+  /// V of every frame, in [v_min, v_max]. Builds no graph. A CPU computes them 16 at a time: large batches cost no
+  /// memory.
   std::vector<float> values(const models::ValueBatch& batch);
 
  private:

@@ -9,6 +9,7 @@
 #include "models/value_golden_fixture.h"
 #include "optim/adamw.h"
 #include "recap/categorical.h"
+#include "recap/value_estimator.h"
 #include "recap/value_metrics.h"
 #include "tensor/tensor.h"
 #include "testing/golden.h"
@@ -43,6 +44,26 @@ TEST(ValueTraining, FourStepsOfAdamWEndWhereTheReferenceDoes) {
     EXPECT_TENSOR_NEAR(tiny.param("value_head.value_proj.bias").detach(), expected.get("after4.value_proj.bias"), 1e-4,
                        1e-4);
   }
+}
+
+// Judged in parts of 16: 10 times the golden's rows end within a part.
+TEST(ValueEstimator, AFramesValueDoesNotDependOnHowManyAreJudged) {
+  TinyValue tiny;
+  const auto ten_times = [](const Tensor& rows) { return at::cat(std::vector<Tensor>(10, rows)); };
+  for (models::ValueCamera& camera : tiny.batch.cameras) {
+    camera.pixels = ten_times(camera.pixels);
+    camera.mask = ten_times(camera.mask);
+  }
+  tiny.batch.tokens = ten_times(tiny.batch.tokens);
+  tiny.batch.token_mask = ten_times(tiny.batch.token_mask);
+  const int64_t size = tiny.batch.size();
+  ASSERT_GT(size, 16);
+  ASSERT_NE(size % 16, 0);
+  ValueEstimator estimator(std::move(tiny.model), data::Tokenizer::open(testing::tests_path("golden/tokenizer")));
+  const std::vector<float> values = estimator.values(tiny.batch);
+  ASSERT_EQ(values.size(), static_cast<size_t>(size));
+  const Tensor want = models::tiny_value_expected().get("predicted_values");
+  EXPECT_TENSOR_NEAR(at::tensor(values), ten_times(want), 1e-5, 1e-5);
 }
 
 TEST(ValueTraining, MetricsOfTheTinyModelAreTheReferences) {
