@@ -62,9 +62,7 @@ struct CfgGolden {
     sizes.dtype = dtype;
     CfgGolden golden{make_policy(sizes, options), testing::golden("recap/cfg_policy_tiny/inputs.safetensors"),
                      testing::golden("recap/cfg_policy_tiny/expected.safetensors"), std::move(meta)};
-    // The file leaves out the two lm_heads, which nothing reads.
-    load_weights(*golden.model, testing::tests_path("golden/recap/cfg_policy_tiny/weights.safetensors"),
-                 {.allow_partial = true});
+    load_weights(*golden.model, testing::tests_path("golden/recap/cfg_policy_tiny/weights.safetensors"));
     return golden;
   }
 

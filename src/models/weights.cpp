@@ -43,11 +43,11 @@ void refuse_partial(const LoadReport& report, const std::string& path) {
   }
 }
 
-/// State dicts of RLinf may lack the heads that no policy reads.
+/// Files may lack the heads that no policy reads: zeros that take no memory.
 void fill_lm_heads(TensorPlan& plan, PolicyModel& model) {
   nn::for_each_param(model, [&plan](const std::string& name, Tensor& parameter) {
     if ((name == kLmHead || name == kExpertLmHead) && !plan.filled(name)) {
-      plan.add(name, name, at::zeros(parameter.sizes()));
+      plan.add(name, name, at::zeros({1, 1}, parameter.options()).expand(parameter.sizes()));
     }
   });
 }
@@ -92,9 +92,7 @@ LoadReport load_weights(PolicyModel& model, const std::string& path, const LoadO
     plan.add(kEmbedding, head, tensor_of_file(where, head));
     report.remapped.emplace_back(head, kEmbedding);
   }
-  if (is_torch_file(where)) {
-    fill_lm_heads(plan, model);
-  }
+  fill_lm_heads(plan, model);
   report.missing = plan.missing();
   plan.check_shapes(where);
   if (!options.allow_partial) {

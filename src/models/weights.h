@@ -29,8 +29,9 @@ struct LoadReport {
 /// Fills the model from LeRobot or openpi-PyTorch weights: a .safetensors file, an index of shards
 /// (*.safetensors.index.json), RLinf's full_weights.pt, or a folder that holds one of them. With or without the
 /// `model.` prefix; pi0 <-> pi0.5 renames and older layouts as LeRobot's loader accepts them. The embedding is
-/// `embed_tokens` if the file has it, else `paligemma.lm_head`. Tensors of the parameter's own dtype stay views of the
-/// mapped file (private: training never changes the file), others are cast.
+/// `embed_tokens` if the file has it, else `paligemma.lm_head`; lm_heads, which nothing reads, may be missing. Tensors
+/// of the parameter's own dtype stay views of the mapped file (private: training never changes the file), others are
+/// cast.
 /// @throws Error(kFile), Error(kCheckpoint): misshapen tensors (all listed, expected and found), or missing and unused
 ///         tensors without `allow_partial`; the model is unchanged then
 LoadReport load_weights(PolicyModel& model, const std::string& path, const LoadOptions& options = {});

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 """make_cfg_policy.py GOLDEN FOLDER: the policy of tests/golden/recap/cfg_policy_tiny as a policy folder, and its batch.
 
-FOLDER gets config.json, model.safetensors and batch.safetensors, under LeRobot's names; the two lm_heads that the golden leaves out
-(nothing reads them) are zeros, pictures go from [-1, 1] to [0, 1]. The guided prompts keep their names.
+FOLDER gets config.json, model.safetensors (without the lm_heads, which nothing reads) and batch.safetensors, under LeRobot's names;
+pictures go from [-1, 1] to [0, 1]. The guided prompts keep their names.
 """
 import json
-import math
 import pathlib
+import shutil
 import struct
 import sys
 
@@ -16,19 +16,6 @@ from spoil import read_safetensors, write_safetensors  # noqa: E402
 CAMERAS = ("base_0_rgb", "left_wrist_0_rgb", "right_wrist_0_rgb")
 NAMES = {"tokenized_prompt": "observation.language.tokens", "tokenized_prompt_mask": "observation.language.attention_mask",
          "state": "observation.state"}
-
-
-def zeros(header, data, name, shape):
-    size = 4 * math.prod(shape)
-    header[name] = {"dtype": "F32", "shape": shape, "data_offsets": [len(data), len(data) + size]}
-    return data + bytes(size)
-
-
-def write_weights(golden, meta, path):
-    header, data = read_safetensors(golden / "weights.safetensors")
-    for name in ("paligemma_with_expert.paligemma.lm_head.weight", "paligemma_with_expert.gemma_expert.lm_head.weight"):
-        data = zeros(header, data, name, meta["state_dict_shapes"][name])
-    write_safetensors(path, header, data)
 
 
 def write_batch(golden, path):
@@ -70,5 +57,5 @@ if __name__ == "__main__":
     folder.mkdir(parents=True, exist_ok=True)
     sizes = json.loads((source / "config.json").read_text())
     write_config(sizes, folder / "config.json")
-    write_weights(source, sizes, folder / "model.safetensors")
+    shutil.copyfile(source / "weights.safetensors", folder / "model.safetensors")
     write_batch(source, folder / "batch.safetensors")
