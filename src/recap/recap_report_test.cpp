@@ -184,6 +184,17 @@ TEST_F(RecapReportTest, TheBestValidationIsTheSmallestFiniteOne) {
   EXPECT_THAT(page(), Not(HasSubstr("best validation loss")));
 }
 
+TEST_F(RecapReportTest, AValueModelThatLearnedNothingIsToldSo) {
+  label_all();
+  EXPECT_THAT(page(), Not(HasSubstr("V hardly varies")));
+  for (const size_t i : {size_t{0}, size_t{1}}) {
+    AdvantageRows rows = rows_of(i);
+    std::fill(rows.value_current.begin(), rows.value_current.end(), -0.3);
+    label(i, rows, Json::object({{"threshold", 0.05}}));
+  }
+  EXPECT_THAT(page(), HasSubstr("V hardly varies: its standard deviation is 0, that of the returns 0."));
+}
+
 TEST_F(RecapReportTest, PositiveRatesCountForcedLabelsApart) {
   label_all();
   (void)page();

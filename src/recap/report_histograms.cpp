@@ -57,6 +57,21 @@ KindHistogram histogram(const JudgedRun& run, std::vector<T> JudgedDataset::* co
   return result;
 }
 
+/// Bins that hold equally many whole numbers each, if the returns are whole (gamma 1): others would make combs of them.
+Bins of_returns(const JudgedRun& run, const Bins& bins) {
+  for (const JudgedDataset& dataset : run.datasets) {
+    const auto& returns = dataset.returns;
+    if (std::any_of(returns.begin(), returns.end(), [](float value) { return value != std::floor(value); })) {
+      return bins;
+    }
+  }
+  constexpr double kHalf = 0.5, kBins = kHistogramBins;
+  const double low = bins.count == 1 ? bins.low + kHalf : bins.low, high = bins.count == 1 ? low : bins.high;
+  const double width = std::max(1.0, std::ceil((high - low + 1) / kBins));
+  const auto count = static_cast<size_t>(std::ceil((high - low + 1) / width));
+  return {low - kHalf, low - kHalf + width * static_cast<double>(count), count};
+}
+
 /// Few extreme scores would leave the others in one bin.
 Bins around_the_middle(const JudgedRun& run, Bins bins) {
   constexpr size_t kMany = 2000;
@@ -87,7 +102,7 @@ Bins around_the_middle(const JudgedRun& run, Bins bins) {
 
 void add_histograms(const JudgedRun& run, ReportNumbers& numbers) {
   if (const auto bins = bins_of(run, &JudgedDataset::returns, kHistogramBins)) {
-    numbers.returns = histogram(run, &JudgedDataset::returns, *bins);
+    numbers.returns = histogram(run, &JudgedDataset::returns, of_returns(run, *bins));
   }
   if (const auto bins = bins_of(run, &JudgedDataset::values, kHistogramBins)) {
     numbers.values = histogram(run, &JudgedDataset::values, *bins);

@@ -65,7 +65,8 @@ struct ReportNumbers {
   std::vector<CalibrationBin> calibration;  ///< bins without frames are left out
   double calibration_error = kNotKnown;     ///< mean over frames of |mean V - mean target| of their bin
   double value_mae = kNotKnown;             ///< mean of |V - target|
-  std::optional<double> spearman = {};      ///< of V and G over all frames
+  double value_std = kNotKnown, target_std = kNotKnown;
+  std::optional<double> spearman = {};  ///< of V and G over all frames
   /// Share of the pairs of a success and a failure in which the success has the larger mean of V (of an ensemble: of
   /// the score); ties count half. Demonstrations stand for the successes where no attempt succeeded. Null without such
   /// pairs.
@@ -75,6 +76,8 @@ struct ReportNumbers {
   std::array<std::vector<double>, kNumEpisodeKinds> positive_by_progress;
 
   KindCounts total() const;
+  /// V varies by less than a tenth of what the targets do: the value model has not learned to tell frames apart.
+  bool is_nearly_constant() const;
 };
 
 ReportNumbers report_numbers(const JudgedRun& run);

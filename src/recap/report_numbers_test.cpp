@@ -75,6 +75,14 @@ TEST(ReportNumbersTest, AgreementOfValueAndReturn) {
   EXPECT_NEAR(numbers.spearman.value(), gv / std::sqrt(gg * vv), 1e-12);
 }
 
+TEST(ReportNumbersTest, SpreadsAreOverAllFrames) {
+  const ReportNumbers numbers = report_numbers(small_run());
+  // V: -0.25 0 -0.5 -0.25 0 -0.5 -0.75, mean -2.25 / 7; targets: -1 0 -2 -1 0 -8 -7 eighths
+  EXPECT_NEAR(numbers.value_std, std::sqrt((2 * 0.0625 + 2 * 0.25 + 0.5625) / 7 - (2.25 / 7) * (2.25 / 7)), 1e-12);
+  EXPECT_NEAR(numbers.target_std, std::sqrt(119.0 / 7 - (19.0 / 7) * (19.0 / 7)) / 8, 1e-7);
+  EXPECT_FALSE(numbers.is_nearly_constant());
+}
+
 TEST(ReportNumbersTest, TiedMeansCountHalf) {
   JudgedRun run = small_run();
   run.datasets[1].values[3] = run.datasets[1].values[4] = -0.25;  // the failure now ties with the success
@@ -120,10 +128,28 @@ TEST(ReportNumbersTest, HistogramsCountEveryFrameOnce) {
     }
     EXPECT_EQ(total, 7);
   }
-  EXPECT_EQ(numbers.returns.edges.front(), -8);
-  EXPECT_EQ(numbers.returns.edges.back(), 0);
+  EXPECT_EQ(numbers.values.edges.front(), -0.75);
+  EXPECT_EQ(numbers.values.edges.back(), 0);
+  EXPECT_THAT(numbers.returns.edges, ElementsAre(-8.5, -7.5, -6.5, -5.5, -4.5, -3.5, -2.5, -1.5, -0.5, 0.5));
   EXPECT_EQ(numbers.returns.counts[static_cast<size_t>(EpisodeKind::kFailure)][0], 1);
-  EXPECT_EQ(numbers.returns.counts[static_cast<size_t>(EpisodeKind::kSuccess)].back(), 1);  // 0 lies in the last bin
+  EXPECT_EQ(numbers.returns.counts[static_cast<size_t>(EpisodeKind::kSuccess)].back(), 1);
+}
+
+TEST(ReportNumbersTest, WholeReturnsFillBinsOfEqualWholeNumbers) {
+  JudgedRun run = small_run();
+  run.datasets[1].returns = {-99, -50, 0, -1, -2};
+  KindHistogram histogram = report_numbers(run).returns;  // 100 numbers from -99 to 0 in bins of 3
+  ASSERT_EQ(histogram.edges.size(), 35U);
+  EXPECT_EQ(histogram.edges[1], -96.5);
+  EXPECT_EQ(histogram.edges.back(), 2.5);
+  run.datasets[1].returns[1] = -50.5;
+  histogram = report_numbers(run).returns;
+  EXPECT_EQ(histogram.edges.front(), -99);
+  EXPECT_EQ(histogram.edges.back(), 0);
+  for (JudgedDataset& dataset : run.datasets) {
+    std::fill(dataset.returns.begin(), dataset.returns.end(), -3.0F);
+  }
+  EXPECT_THAT(report_numbers(run).returns.edges, ElementsAre(-3.5, -2.5));
 }
 
 TEST(ReportNumbersTest, ManyScoresAreCutAtTheirTails) {

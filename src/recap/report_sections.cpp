@@ -203,6 +203,13 @@ void add_summary(report::HtmlPage& page, const JudgedRun& run, const ReportNumbe
                  const ReportCurves& curves) {
   add_figures(page, run, numbers);
   lead(page, data_text(run, numbers));
+  if (numbers.is_nearly_constant()) {
+    page.markup(str_cat("<p class=\"warn\">V hardly varies: its standard deviation is ",
+                        short_number(numbers.value_std, 2), ", that of the returns ",
+                        short_number(numbers.target_std, 2),
+                        ". Advantages of such a value model mostly say how near the end of an episode is; train it "
+                        "longer, or from pretrained weights.</p>\n"));
+  }
   const char* model = curves.value.find("acc_best") != nullptr ? "The ensemble" : "The value model";
   for (const std::string& text : {values_text(run, numbers), run.has_scores() ? labels_text(run, numbers) : "",
                                   training_text(model, curves.value), training_text("The policy", curves.policy)}) {
