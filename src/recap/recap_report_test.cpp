@@ -175,6 +175,13 @@ TEST_F(RecapReportTest, ThePageHoldsEveryPart) {
   EXPECT_THAT(written("calibration.csv"), HasSubstr("bin_low,bin_high,frames,value_mean,target_mean,target_std\n"));
 }
 
+TEST_F(RecapReportTest, ALabelKeepsItsColourWhenTheOtherIsMissing) {
+  write("policy/metrics.jsonl", "{\"step\": 1, \"eval/negative_loss\": 2}\n{\"step\": 2, \"eval/negative_loss\": 1}\n");
+  const std::string html = page();
+  EXPECT_THAT(html, HasSubstr("<polyline class=\"line1\""));
+  EXPECT_THAT(html, Not(HasSubstr("<polyline class=\"line0\"")));
+}
+
 TEST_F(RecapReportTest, TheBestValidationIsTheSmallestFiniteOne) {
   write("value/metrics.jsonl",
         "{\"step\": 1, \"loss\": 2, \"eval/loss\": null}\n{\"step\": 2, \"loss\": 2, \"eval/loss\": 1.5}\n"

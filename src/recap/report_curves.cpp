@@ -75,6 +75,7 @@ std::string svg_of(const Panel& panel, const report::RunFiles& run) {
     if (const report::Curve* curve = run.find(line.metric)) {
       report::Series series{.name = std::string(line.name), .x = curve->steps, .y = curve->values};
       series.points = line.metric.starts_with("eval");
+      series.colour = static_cast<int>(&line - panel.lines.data());  // the same whatever else there is
       plot.series.push_back(std::move(series));
     }
   }
