@@ -86,6 +86,7 @@ void check_prompts(const data::Processor& processor, const PolicyData& data) {
 void start_new(PolicyInputs& inputs, const PolicyStep& step) {
   const PolicyModelSection& section = step.actor.model;
   inputs.policy = train::policy_for_data(inputs.plan.config, *inputs.data.mixture);
+  train::check_cameras(inputs.policy, *inputs.data.mixture);
   refuse_other_width(section, inputs.policy);
   set_relative_dims(inputs.policy, policy_preset(section.openpi.config_name));
   PolicyStats stats = policy_stats(section, inputs.plan.config, inputs.policy, *inputs.data.mixture);
@@ -128,6 +129,7 @@ PolicyInputs prepare_policy(const RecapConfig& config, const std::string& checkp
     start_new(inputs, step);
   } else {
     inputs.plan.checkpoint = train::CheckpointRef{checkpoint, 0};
+    train::check_cameras(inputs.policy, *inputs.data.mixture);
     go_on(inputs, folder);
   }
   inputs.stats_hash = stats_hash(inputs.processor->config().stats);

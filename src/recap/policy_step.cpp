@@ -125,7 +125,7 @@ PolicyReport train_policy(const RecapConfig& config) {
                         .best = best});
   const GuidedPolicyTask& policy_task = *task;
   parts.task = std::move(task);
-  run.start(config::print(step), !checkpoint.empty());
+  const auto lock = run.start(config::print(step), !checkpoint.empty());
   train::Trainer trainer(std::move(parts));
   const train::Closing closing = trainer.run();
   return report_of(trainer, closing, policy_task, run);

@@ -239,6 +239,23 @@ TEST_F(PolicyStepTest, APolicyFolderIsTrainedOnWithItsOwnStatistics) {
   EXPECT_TRUE(refused(ErrorKind::kConfig, "the policy is pi05", libero));
 }
 
+TEST_F(PolicyStepTest, PoliciesWithOpenpisCameraNamesTakeTheCamerasOfTheirSlots) {
+  for (const std::string type : {"pi0", "pi05"}) {
+    const std::string model = testing::tests_path("golden/" + type + "_tiny");
+    const PolicyReport report =
+        train_policy(config(type, {"policy.actor.model.model_path=" + model, "policy.actor.model.architecture=null",
+                                   "policy.actor.model.max_token_len=120", "policy.runner.max_steps=1",
+                                   "policy.runner.val_check_interval=-1"}));
+    const policy::Policy opened = policy::Policy::open(report.checkpoint + "/pretrained_model");
+    EXPECT_EQ(opened.config().type, type);
+    EXPECT_EQ(opened.processor().config().rename_map.at("observation.images.top"), "observation.images.base_0_rgb");
+    EXPECT_EQ(opened.processor().config().rename_map.at("observation.images.wrist"),
+              "observation.images.left_wrist_0_rgb");
+    const Json row = rows(type).front();
+    EXPECT_NE(row.at("loss").as_double(), row.at("loss_real_dims").as_double()) << "7 of 8 dimensions are real";
+  }
+}
+
 TEST_F(PolicyStepTest, ThePresetDecidesHorizonPromptAndFrozenParts) {
   const PolicyReport report = train_policy(
       config("a", {"policy.actor.model.openpi={config_name: pi05_libero, train_expert_only: true}",
@@ -274,31 +291,51 @@ TEST_F(PolicyStepTest, BadInputIsOneClearErrorBeforeAnythingIsTrained) {
   EXPECT_FALSE(std::filesystem::exists(folder_ + "/bad/policy/checkpoints"));
 }
 
+/// openpi's norm_stats.json for a state of 8 and an action of 7 values. @param q99  of the last action value
+std::string norm_stats(double q99) {
+  const auto feature = [](size_t size, double last) {
+    Json high = Json(std::vector<double>(size, 1));
+    high.as_array().back() = last;
+    return Json::object({{"mean", std::vector<double>(size, 0)},
+                         {"std", std::vector<double>(size, 1)},
+                         {"q01", std::vector<double>(size, -1)},
+                         {"q99", high}});
+  };
+  return Json::object({{"norm_stats", Json::object({{"state", feature(8, 1)}, {"actions", feature(7, q99)}})}}).dump();
+}
+
 TEST_F(PolicyStepTest, StatisticsWithoutARangeAreRefused) {
-  const auto vector = [](int64_t size, double value) {
-    return Json(std::vector<double>(static_cast<size_t>(size), value));
-  };
-  const auto stats = [&](int64_t size, double q99) {
-    Json json = Json::object({{"mean", vector(size, 0)}, {"std", vector(size, 1)}, {"q01", vector(size, -1)}});
-    Json high = vector(size, 1);
-    high.as_array().back() = q99;
-    json["q99"] = high;
-    return json;
-  };
   const std::string path = folder_ + "/norm_stats.json";
-  const auto write = [&](double q99) {
-    write_file_atomic(
-        path,
-        Json::object({{"norm_stats", Json::object({{"state", stats(8, 1)}, {"actions", stats(7, q99)}})}}).dump());
-  };
-  write(-1);
+  write_file_atomic(path, norm_stats(-1));
   EXPECT_TRUE(refused(ErrorKind::kData, "the range between the quantiles of action is 0 in dimension 6",
                       {"policy.actor.model.norm_stats=" + path}));
-  write(1);
+  write_file_atomic(path, norm_stats(1));
   const PolicyReport report =
       train_policy(config("good", {"policy.actor.model.norm_stats=" + path, "policy.runner.max_steps=1"}));
-  EXPECT_EQ(Json::read_file(report.checkpoint + "/pretrained_model/flexor_recap.json").at("norm_stats").as_string(),
-            path);
+  const Json facts = Json::read_file(report.checkpoint + "/pretrained_model/flexor_recap.json");
+  EXPECT_EQ(facts.at("norm_stats").as_string(), path);
+}
+
+TEST_F(PolicyStepTest, AnOpenpiFolderBringsItsStatistics) {
+  const std::string model = copy_of("golden/pi05_tiny", "openpi");
+  const Json sizes = Json::read_file(model + "/config.json");
+  write_file_atomic(model + "/config.json", Json::object({{"action_dim", 8},
+                                                          {"action_horizon", 10},
+                                                          {"paligemma_variant", "gemma_2b"},
+                                                          {"precision", "float32"},
+                                                          {"image_resolution", sizes.at("image_resolution")},
+                                                          {"architecture", sizes.at("architecture")}})
+                                                .dump());
+  write_file_atomic(model + "/assets/lab/arm/norm_stats.json", norm_stats(1));
+  const std::vector<std::string> from = {"policy.actor.model.model_path=" + model,
+                                         "policy.actor.model.architecture=null",
+                                         "policy.actor.model.openpi.config_name=pi05_libero",
+                                         "policy.runner.max_steps=1", "policy.runner.val_check_interval=-1"};
+  const PolicyReport report = train_policy(config("a", from));
+  const Json facts = Json::read_file(report.checkpoint + "/pretrained_model/flexor_recap.json");
+  EXPECT_EQ(facts.at("norm_stats").as_string(), model + "/assets/lab/arm/norm_stats.json");
+  write_file_atomic(model + "/assets/other/norm_stats.json", norm_stats(1));
+  EXPECT_TRUE(refused(ErrorKind::kCheckpoint, "several statistics", from));
 }
 
 TEST(PolicyRenames, CamerasOfSlotsAndColumnsOfOtherNames) {

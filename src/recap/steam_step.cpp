@@ -135,7 +135,7 @@ ValueReport train_steam(const RecapConfig& config) {
       "ensemble ready",
       {{"members", E}, {"parameters", nn::count_params(*ensemble)}, {"steps", steps}, {"accumulation", accumulation}});
 
-  run.start(config::print(step), !checkpoint.empty());
+  const auto lock = run.start(config::print(step), !checkpoint.empty());
   train::Trainer trainer(std::move(parts));
   const train::Closing closing = trainer.run();
   return {.folder = run.folder(),

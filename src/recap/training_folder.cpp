@@ -112,12 +112,14 @@ void TrainingFolder::clear() const {
   }
 }
 
-void TrainingFolder::start(const std::string& config_yaml, bool resumed) const {
+std::unique_ptr<FolderLock> TrainingFolder::start(const std::string& config_yaml, bool resumed) const {
   check_writable_folder(folder_);
+  auto lock = std::make_unique<FolderLock>(folder_);
   if (!resumed) {
     clear();
   }
   write_file_atomic(folder_ + "/config.yaml", config_yaml);
+  return lock;
 }
 
 bool BestKeeper::offer(int64_t step, double loss) {

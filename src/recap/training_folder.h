@@ -3,9 +3,11 @@
 #include <functional>
 #include <limits>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 
+#include "base/folder_lock.h"
 #include "base/json.h"
 #include "train/progress.h"
 
@@ -59,8 +61,9 @@ class TrainingFolder {
   void remove(int64_t step) const;
   /// Removes checkpoints and metrics of an earlier run. @throws Error(kFile) if something else stands among them
   void clear() const;
-  /// Makes the folder ready: writable, empty unless `resumed`, with config.yaml in it. @throws Error(kFile)
-  void start(const std::string& config_yaml, bool resumed) const;
+  /// Makes the folder ready: writable, empty unless `resumed`, with config.yaml in it.
+  /// @return keeps other processes out of the folder while it lives  @throws Error(kFile), also if another one holds it
+  [[nodiscard]] std::unique_ptr<FolderLock> start(const std::string& config_yaml, bool resumed) const;
 
  private:
   std::string folder_, kind_, state_file_;

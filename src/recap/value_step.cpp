@@ -125,7 +125,7 @@ ValueReport train_value(const RecapConfig& config) {
                                  {"accumulation", accumulation},
                                  {"precision", step.actor.model.precision}});
 
-  run.start(config::print(step), !checkpoint.empty());
+  const auto lock = run.start(config::print(step), !checkpoint.empty());
   train::Trainer trainer(std::move(parts));
   const train::Closing closing = trainer.run();
   return report_of(trainer, closing, value_task, run);
