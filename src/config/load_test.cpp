@@ -284,6 +284,16 @@ TEST_F(LoadTest, BadFilesAreNamed) {
   }
 }
 
+TEST_F(LoadTest, OfAFileThatIsOneLongTextOnlyTheStartIsShown) {
+  std::string text;
+  for (int i = 0; i < 1000; ++i) {
+    text += "\u00e4 ";
+  }
+  const std::string message = error_of(text);
+  EXPECT_THAT(message, HasSubstr("... (2999 bytes)"));
+  EXPECT_LT(message.size(), 500u);
+}
+
 TEST_F(LoadTest, TypesAreStrict) {
   for (const char* bad :
        {"steps: 1.5", "steps: \"1\"", "steps: [1]", "steps: null", "resume: 1", "episodes: 3", "episodes: [-1]",

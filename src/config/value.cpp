@@ -39,12 +39,29 @@ Value Value::scalar(std::string text, std::string place) {
   return value;
 }
 
+namespace {
+
+/// The text, or its start if it is long: a wrong file given as a configuration is one huge scalar.
+std::string first_bytes(const std::string& text) {
+  constexpr size_t kMost = 200;
+  if (text.size() <= kMost) {
+    return text;
+  }
+  size_t end = kMost;
+  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80) {  // within a UTF-8 sequence
+    --end;
+  }
+  return str_cat(text.substr(0, end), "... (", text.size(), " bytes)");
+}
+
+}  // namespace
+
 std::string shown(const Value& value) {
   switch (value.kind) {
     case Value::Kind::kNull:
       return "null";
     case Value::Kind::kScalar:
-      return "'" + value.text + "'";
+      return "'" + first_bytes(value.text) + "'";
     case Value::Kind::kList:
       return str_cat("a list of ", value.items.size());
     default:

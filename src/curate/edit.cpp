@@ -5,6 +5,8 @@
 #include <cmath>
 #include <filesystem>
 #include <set>
+#include <span>
+#include <utility>
 
 #include "base/error.h"
 #include "base/file.h"
@@ -13,6 +15,7 @@
 #include "base/text.h"
 #include "curate/rewrite_plan.h"
 #include "curate/verify.h"
+#include "media/video_reader.h"
 
 namespace flexor::curate {
 namespace {
@@ -115,6 +118,30 @@ void check_parts(const std::vector<SplitPart>& parts, const std::vector<std::vec
   }
 }
 
+/// info.json says one codec per camera, and in v2.1 every episode keeps its file.
+void check_codecs(const std::vector<SourceDataset>& datasets) {
+  const auto probe = [](const SourceDataset& dataset, std::string_view camera) {
+    const auto number = static_cast<size_t>(dataset.camera_number(camera));
+    return std::pair(dataset.episodes.front().videos[number].path,
+                     media::probe_video(dataset.episodes.front().videos[number].path));
+  };
+  if (std::ranges::any_of(datasets, [](const SourceDataset& dataset) { return dataset.episodes.empty(); })) {
+    return;
+  }
+  for (const data::FeatureInfo& camera : datasets.front().cameras) {
+    const auto [first_path, first] = probe(datasets.front(), camera.recorded_name);
+    for (const SourceDataset& dataset : std::span(datasets).subspan(1)) {
+      const auto [path, video] = probe(dataset, camera.recorded_name);
+      if (video.codec != first.codec || video.pix_fmt != first.pix_fmt) {
+        throw Error(ErrorKind::kData,
+                    str_cat("camera ", camera.recorded_name, " is ", video.codec, " ", video.pix_fmt,
+                            ", in the first dataset ", first.codec, " ", first.pix_fmt),
+                    str_cat(path, " beside ", first_path), "--to v3.0 --reencode encodes such videos again");
+      }
+    }
+  }
+}
+
 }  // namespace
 
 RewriteReport convert_dataset(const std::string& source, const std::string& target, const EditOptions& options) {
@@ -132,7 +159,12 @@ RewriteReport merge_datasets(const std::vector<std::string>& sources, const std:
     datasets.push_back(open_checked(source));
     newest = std::max(newest, version_of(datasets.back()));
   }
-  return rewrite(plan_merge(datasets), target, rewrite_options(options, newest));
+  const RewritePlan plan = plan_merge(datasets);
+  const RewriteOptions settings = rewrite_options(options, newest);
+  if (settings.version == TargetVersion::kV21) {
+    check_codecs(datasets);
+  }
+  return rewrite(plan, target, settings);
 }
 
 RewriteReport delete_episodes(const std::string& source, const std::string& target,

@@ -424,11 +424,13 @@ TEST_F(EditTest, AFolderThatExistsOrLiesInTheSourceIsRefused) {
 TEST_F(EditTest, VideosOfOtherEncodersAreRefusedOrEncodedAgain) {
   const std::vector<std::string> sources = {dataset_path("v21_h264"), dataset_path("v21_av1")};
   try {
-    merge_datasets(sources, path("out"), {});
-    // v2.1 has a file per episode: nothing is joined
+    merge_datasets(sources, path("out"), {});  // a file per episode, but info.json says one codec for all
+    FAIL();
   } catch (const Error& error) {
-    FAIL() << error.what();
+    EXPECT_THAT(error.what(), HasSubstr("is av1 yuv420p, in the first dataset h264 yuv420p"));
+    EXPECT_THAT(error.hint(), HasSubstr("--to v3.0 --reencode"));
   }
+  EXPECT_FALSE(fs::exists(path("out")));
   try {
     merge_datasets(sources, path("joined"), to(TargetVersion::kV30));
     FAIL();
