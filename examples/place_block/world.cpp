@@ -30,11 +30,8 @@ std::string_view outcome_name(Outcome outcome) {
 World::World(uint64_t seed) {
   Random random(seed);
   gripper_ = {random.uniform(0.35, 0.65), random.uniform(0.1, 0.2)};
-  Point left{random.uniform(0.15, 0.35), random.uniform(0.65, 0.85)};
-  Point right{random.uniform(0.65, 0.85), random.uniform(0.65, 0.85)};
-  const bool green_is_left = random.uniform(0, 1) < 0.5;
-  green_ = green_is_left ? left : right;
-  red_ = green_is_left ? right : left;
+  green_ = {random.uniform(0.15, 0.35), random.uniform(0.65, 0.85)};
+  red_ = {random.uniform(0.65, 0.85), random.uniform(0.65, 0.85)};
 }
 
 void World::step(const Command& command) {

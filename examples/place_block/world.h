@@ -35,7 +35,7 @@ enum class Outcome {
 inline constexpr std::array kOutcomes = {Outcome::kPlaced, Outcome::kWrongTray, Outcome::kDropped, Outcome::kTimeout};
 std::string_view outcome_name(Outcome outcome);
 
-/// A gripper that carries a block above a table with a green and a red tray, one on the left and one on the right. The
+/// A gripper that carries a block above a table with a green tray on the left and a red one on the right. The
 /// block is let go once: where it lies decides. Everything follows from the seed and the commands.
 class World {
  public:

@@ -30,17 +30,14 @@ TEST(World, FollowsFromTheSeed) {
 }
 
 TEST(World, HasItsTraysApartAndOnTheTable) {
-  int left = 0, right = 0;
   for (uint64_t seed = 0; seed < 200; ++seed) {
     const World world(seed);
     EXPECT_GT(gap(world.green(), world.red()), 2 * kTrayRadius);
     EXPECT_GT(world.green().y - world.gripper().y, 3 * kTrayRadius);
-    ++(world.green().x < world.red().x ? left : right);
     for (const Point tray : {world.green(), world.red()}) {
       EXPECT_TRUE(tray.x > kTrayRadius && tray.x < 1 - kTrayRadius && tray.y < 1 - kTrayRadius);
     }
   }
-  EXPECT_NEAR(left, right, 60);
 }
 
 TEST(World, SucceedsOnTheGreenTrayAlone) {
