@@ -75,6 +75,16 @@ PolicyReport report_of(const train::Trainer& trainer, const train::Closing& clos
           .validation = task.last_validation()};
 }
 
+/// Where a run that goes on stands: fills optimizer, averages, facts and the best validation.
+void resume(train::TrainerParts& parts, const PolicyRun& run, GuidedPolicyParts& task) {
+  if (task.inputs.plan.checkpoint) {
+    parts.progress =
+        load_policy_state(run, task.inputs, task.facts, *task.model, *parts.optimizer, parts.ema.get(), task.best);
+    log_info("resumed", {{"checkpoint", task.inputs.plan.checkpoint->folder}, {"step", parts.progress.step}});
+  }
+  task.first_step = parts.progress.step;
+}
+
 }  // namespace
 
 PolicyReport train_policy(const RecapConfig& config) {
@@ -88,47 +98,33 @@ PolicyReport train_policy(const RecapConfig& config) {
   if (!checkpoint.empty()) {
     refuse_changes(run.folder() + "/config.yaml", step, kFree);
   }
-  PolicyInputs inputs = prepare_policy(config, checkpoint);
   train::TrainerParts parts;
   parts.parallel = train::single_process();
-  const int64_t world = parts.parallel->world(), rank = parts.parallel->rank();
-  const std::shared_ptr<const RecapOrder> order = policy_order(step, inputs.data, rank, world);
-  const int64_t steps = inputs.plan.config.steps = total_steps(step.runner, order->steps_per_epoch());
-
-  const std::shared_ptr<models::PolicyModel> model = train::build_model(inputs.plan, inputs.policy);
-  add_optimizer(parts, inputs, *model);
-  PolicyFacts facts = facts_of(step, inputs);
-  BestValue best;
-  if (!checkpoint.empty()) {
-    parts.progress = load_policy_state(run, inputs, facts, *model, *parts.optimizer, parts.ema.get(), best);
-    log_info("resumed", {{"checkpoint", checkpoint}, {"step", parts.progress.step}});
-  }
   const RecapSchedule schedule(step.actor.optim, {step.actor.optim.lr});
   parts.learning_rates = [schedule](int64_t s) { return schedule.rates(s); };
-  parts.config = loop_config(step, run, steps, world);
-  log_info("policy ready", {{"policy", inputs.policy.type},
-                            {"parameters", nn::count_params(*model)},
-                            {"dtype", inputs.policy.dtype},
+  GuidedPolicyParts task{.step = step, .run = run, .inputs = prepare_policy(config, checkpoint)};
+  task.rank = parts.parallel->rank();
+  task.world = parts.parallel->world();
+  task.learning_rate = [schedule](int64_t s) { return schedule.rates(s).front(); };
+  task.facts = facts_of(step, task.inputs);
+  task.order = policy_order(step, task.inputs.data, task.rank, task.world);
+  const int64_t steps = task.inputs.plan.config.steps = total_steps(step.runner, task.order->steps_per_epoch());
+  task.model = train::build_model(task.inputs.plan, task.inputs.policy);
+  add_optimizer(parts, task.inputs, *task.model);
+  resume(parts, run, task);
+  parts.config = loop_config(step, run, steps, task.world);
+  log_info("policy ready", {{"policy", task.inputs.policy.type},
+                            {"parameters", nn::count_params(*task.model)},
+                            {"dtype", task.inputs.policy.dtype},
                             {"steps", steps},
                             {"accumulation", parts.config.accumulation}});
-  auto task = std::make_unique<GuidedPolicyTask>(
-      GuidedPolicyParts{.step = step,
-                        .run = run,
-                        .inputs = std::move(inputs),
-                        .facts = std::move(facts),
-                        .model = model,
-                        .order = order,
-                        .rank = rank,
-                        .world = world,
-                        .first_step = parts.progress.step,
-                        .learning_rate = [schedule](int64_t s) { return schedule.rates(s).front(); },
-                        .best = best});
-  const GuidedPolicyTask& policy_task = *task;
-  parts.task = std::move(task);
+  auto policy_task = std::make_unique<GuidedPolicyTask>(std::move(task));
+  const GuidedPolicyTask& trained = *policy_task;
+  parts.task = std::move(policy_task);
   const auto lock = run.start(config::print(step), !checkpoint.empty());
   train::Trainer trainer(std::move(parts));
   const train::Closing closing = trainer.run();
-  return report_of(trainer, closing, policy_task, run);
+  return report_of(trainer, closing, trained, run);
 }
 
 }  // namespace flexor::recap

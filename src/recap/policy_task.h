@@ -24,13 +24,13 @@ struct GuidedPolicyParts {
   PolicyStep step;
   PolicyRun run;
   PolicyInputs inputs;
-  PolicyFacts facts;
-  std::shared_ptr<models::PolicyModel> model;
-  std::shared_ptr<const RecapOrder> order;
+  PolicyFacts facts = {};
+  std::shared_ptr<models::PolicyModel> model = {};
+  std::shared_ptr<const RecapOrder> order = {};
   int64_t rank = 0, world = 1;
-  int64_t first_step = 0;                             ///< optimizer steps done before
-  std::function<double(int64_t step)> learning_rate;  ///< of a step, counted from 0
-  BestValue best;
+  int64_t first_step = 0;                                  ///< optimizer steps done before
+  std::function<double(int64_t step)> learning_rate = {};  ///< of a step, counted from 0
+  BestValue best = {};
 };
 
 /// Advantage-conditioned fine-tuning of pi0 and pi0.5: RECAP's step 4 as a task of train::Trainer. The label enters
