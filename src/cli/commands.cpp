@@ -11,12 +11,12 @@ constexpr const Command* kCommands[] = {
     &kDatasetStats,   &kDatasetStatsDiff,
     &kDatasetConvert, &kDatasetMerge,
     &kDatasetSplit,   &kDatasetDeleteEpisodes,
-    &kRecapReturns,   &kRecapAdvantages,
-    &kRecapRelabel,   &kRecapValue,
-    &kRecapPolicy,    &kAlignRecord,
-    &kBenchTrain,     &kBenchSample,
-    &kBenchLoader,    &kBenchValue,
-    &kHelp,
+    &kRecapRun,       &kRecapReturns,
+    &kRecapValue,     &kRecapAdvantages,
+    &kRecapRelabel,   &kRecapPolicy,
+    &kAlignRecord,    &kBenchTrain,
+    &kBenchSample,    &kBenchLoader,
+    &kBenchValue,     &kHelp,
 };
 
 }  // namespace

@@ -29,6 +29,7 @@ extern const Command kRecapAdvantages;
 extern const Command kRecapPolicy;
 extern const Command kRecapRelabel;
 extern const Command kRecapReturns;
+extern const Command kRecapRun;
 extern const Command kRecapValue;
 extern const Command kReport;
 extern const Command kTrain;

@@ -10,6 +10,7 @@
 #include "base/str_cat.h"
 #include "base/text.h"
 #include "config/overlay.h"
+#include "config/recipe_path.h"
 #include "config/yaml_read.h"
 
 namespace flexor::recap {
@@ -131,6 +132,36 @@ Value part_of(const Value& root, bool sections) {
   return part;
 }
 
+/// What is read may stand beside the configuration file.
+void resolve_paths(DataSection& data, const config::Sources& sources) {
+  config::resolve_beside_recipe(data.data_root, sources);
+  if (!data.data_root.empty()) {
+    return;  // the paths below are relative to it
+  }
+  config::resolve_beside_recipe(data.dataset_path, sources);
+  for (auto* entries : {&data.train_data_paths, &data.eval_data_paths, &data.val_data_paths}) {
+    for (DatasetEntry& entry : *entries) {
+      config::resolve_beside_recipe(entry.dataset_path, sources);
+    }
+  }
+}
+
+void resolve_paths(RecapConfig& c, const config::Sources& sources) {
+  for (DataSection* data : {&c.data, &c.returns.data, &c.value.data, &c.advantages.data, &c.policy.data}) {
+    resolve_paths(*data, sources);
+  }
+  for (ValueModelSection* model : {&c.value.actor.model, &c.advantages.advantage.model}) {
+    for (std::string* path : {&model->model_path, &model->siglip_path, &model->gemma3_path, &model->tokenizer_path}) {
+      config::resolve_beside_recipe(*path, sources);
+    }
+  }
+  PolicyModelSection& policy = c.policy.actor.model;
+  for (std::string* path :
+       {&c.advantages.advantage.value_checkpoint, &policy.model_path, &policy.tokenizer_path, &policy.norm_stats}) {
+    config::resolve_beside_recipe(*path, sources);
+  }
+}
+
 }  // namespace
 
 std::string_view step_name(Step step) {
@@ -156,6 +187,7 @@ RecapConfig load_recap_config(const config::Sources& sources, std::optional<Step
   if (!findings.empty()) {
     throw config::to_error(findings);
   }
+  resolve_paths(config, sources);
   return config;
 }
 
@@ -165,6 +197,12 @@ std::string DatasetEntry::shown_name() const {
   }
   const std::filesystem::path path = std::filesystem::path(dataset_path).lexically_normal();
   return path.has_filename() ? path.filename().string() : path.parent_path().filename().string();
+}
+
+std::vector<DatasetEntry> returns_entries(const DataSection& data) {
+  return data.train_data_paths.empty()
+             ? std::vector<DatasetEntry>{{.dataset_path = data.dataset_path, .output_path = data.output_path}}
+             : data.train_data_paths;
 }
 
 std::string resolved_path(const DataSection& data, const std::string& path) {

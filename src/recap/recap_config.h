@@ -241,12 +241,16 @@ std::string_view step_name(Step step);  ///< "returns", "value", "advantages", "
 
 /// Reads a configuration. A file with the sections is a whole configuration; one without is the tree of `only`.
 /// Overrides of a single step are keys of its tree (`actor.seed=1`) or full ones (`value.actor.seed=1`).
+/// Paths that are read (datasets, models, tokenizers) are resolved as config/recipe_path.h says.
 /// @param only  the step that is to run; null for all of them (`recap run`), which need a whole configuration
 /// @throws Error(kFile), Error(kConfig) that lists all problems of the steps concerned
 RecapConfig load_recap_config(const config::Sources& sources, std::optional<Step> only);
 
 /// Rules across the keys of one step. Paths are not looked at.
 std::vector<config::Finding> check(const RecapConfig& config, Step step);
+
+/// The datasets that step 1 works on: train_data_paths, else the one of dataset_path and output_path.
+std::vector<DatasetEntry> returns_entries(const DataSection& data);
 
 /// `path` below data_root unless it is absolute; "" stays "".
 std::string resolved_path(const DataSection& data, const std::string& path);

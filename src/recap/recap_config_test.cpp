@@ -71,6 +71,30 @@ TEST_F(Config, OverridesOfAStepReachIt) {
   EXPECT_EQ(c.value.runner.max_steps, 3);
 }
 
+TEST_F(Config, PathsThatAreReadStandBesideTheFile) {
+  for (const char* name : {"tokenizer.model", "demos", "siglip", "policy"}) {
+    std::filesystem::create_directories(folder_ + "/" + name);
+  }
+  const RecapConfig c = load(
+      "output_dir: out\n"
+      "data: {train_data_paths: [{dataset_path: demos, type: sft}, {dataset_path: elsewhere, type: sft}]}\n"
+      "value: {runner: {val_check_interval: -1}, actor: {model: {tokenizer_path: tokenizer.model, siglip_path: "
+      "siglip}}}\n"
+      "advantages: {advantage: {model: {tokenizer_path: tokenizer.model}}}\n"
+      "policy: {actor: {model: {model_path: policy, tokenizer_path: tokenizer.model}}}\n",
+      std::nullopt);
+  const std::string tokenizer = folder_ + "/tokenizer.model";
+  EXPECT_EQ(c.value.actor.model.tokenizer_path, tokenizer);
+  EXPECT_EQ(c.value.actor.model.siglip_path, folder_ + "/siglip");
+  EXPECT_EQ(c.advantages.advantage.model.tokenizer_path, tokenizer);
+  EXPECT_EQ(c.policy.actor.model.tokenizer_path, tokenizer);
+  EXPECT_EQ(c.policy.actor.model.model_path, folder_ + "/policy");
+  EXPECT_EQ(c.returns.data.train_data_paths[0].dataset_path, folder_ + "/demos");
+  EXPECT_EQ(c.policy.data.train_data_paths[0].dataset_path, folder_ + "/demos");
+  EXPECT_EQ(c.policy.data.train_data_paths[1].dataset_path, "elsewhere") << "in neither place: as it was written";
+  EXPECT_EQ(c.output_dir, "out") << "what is written is meant from the current folder";
+}
+
 TEST_F(Config, TagsThatContradictAreRefused) {
   EXPECT_TRUE(throws_error(ErrorKind::kConfig, "'advantages.advantage.returns_tag' is 'b' but 'tag' is 'a'",
                            [&] { load(kWhole, std::nullopt, {"advantages.advantage.returns_tag=b"}); }));

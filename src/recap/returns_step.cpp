@@ -38,12 +38,8 @@ bool is_within(const fs::path& inner, const fs::path& outer) {
 }
 
 std::vector<Task> tasks_of(const DataSection& data) {
-  std::vector<DatasetEntry> entries = data.train_data_paths;
-  if (entries.empty()) {
-    entries.push_back({.dataset_path = data.dataset_path, .output_path = data.output_path});
-  }
   std::vector<Task> tasks;
-  for (DatasetEntry& entry : entries) {
+  for (DatasetEntry& entry : returns_entries(data)) {
     Task& task = tasks.emplace_back();
     task.type = entry.type.empty() ? data.dataset_type : entry.type;
     task.source = fs::path(resolved_path(data, entry.dataset_path)).lexically_normal().string();

@@ -6,6 +6,7 @@
 #include "base/log.h"
 #include "base/str_cat.h"
 #include "recap/advantages_step.h"
+#include "recap/file_hashes.h"
 #include "recap/value_checkpoint.h"
 #include "recap/value_estimator.h"
 
@@ -14,34 +15,32 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Files of a checkpoint with their sizes and times: another training under the same name is not the same model.
+/// The model's files by their content: another training under the same name is not the same model, and the same
+/// training leaves the same words in the sidecars.
 Json files_of(const std::string& checkpoint) {
-  Json files = Json::array();
-  const auto add = [&files](const fs::path& path, const std::string& name) {
-    const auto changed = fs::last_write_time(path).time_since_epoch().count();
-    files.push_back(Json(str_cat(name, " ", fs::file_size(path), " ", changed)));
-  };
+  FileHashes hashes;
+  Json files = Json::object();
   if (fs::is_regular_file(checkpoint)) {
-    add(checkpoint, "");
-  } else {
-    std::vector<fs::path> paths;
-    for (const auto& entry : fs::recursive_directory_iterator(checkpoint)) {
-      if (entry.is_regular_file()) {
-        paths.push_back(entry.path());
-      }
-    }
-    std::sort(paths.begin(), paths.end());
-    for (const fs::path& path : paths) {
-      add(path, fs::relative(path, checkpoint).string());
+    files[fs::path(checkpoint).filename().string()] = hashes.file(checkpoint);
+    return files;
+  }
+  for (const auto& entry : fs::recursive_directory_iterator(checkpoint)) {
+    const std::string name = entry.path().lexically_relative(checkpoint).generic_string();
+    if (entry.is_regular_file() && !name.starts_with("training_state/")) {
+      files[name] = hashes.file(entry.path().string());
     }
   }
+  std::ranges::sort(files.as_object(), {}, &Json::Member::first);
   return files;
 }
 
 class ValueJudge final : public FrameJudge {
  public:
-  ValueJudge(ValueEstimator estimator, std::string checkpoint, std::string precision)
-      : estimator_(std::move(estimator)), checkpoint_(std::move(checkpoint)), precision_(std::move(precision)) {}
+  ValueJudge(ValueEstimator estimator, const std::string& checkpoint, const std::string& precision)
+      : estimator_(std::move(estimator)),
+        identity_(Json::object({{"checkpoint", fs::weakly_canonical(checkpoint).string()},
+                                {"files", files_of(checkpoint)},
+                                {"precision", precision}})) {}
 
   const models::ValueConfig& config() const { return estimator_.config(); }
 
@@ -55,15 +54,11 @@ class ValueJudge final : public FrameJudge {
   std::vector<float> values(const data::RawBatch& batch, const CameraSlots& slots) override {
     return estimator_.values(estimator_.prepare(batch, slots));
   }
-  Json identity() const override {
-    return Json::object({{"checkpoint", fs::weakly_canonical(checkpoint_).string()},
-                         {"files", files_of(checkpoint_)},
-                         {"precision", precision_}});
-  }
+  Json identity() const override { return identity_; }
 
  private:
   ValueEstimator estimator_;
-  std::string checkpoint_, precision_;
+  Json identity_;
 };
 
 /// Labels only mean something if values and returns are measured by the same scale.

@@ -48,6 +48,14 @@ models::ValueConfig value_config(const ValueModelSection& section) {
   return config;
 }
 
+void require_weights(const ValueModelSection& section) {
+  const bool is_complete = !section.siglip_path.empty() && !section.gemma3_path.empty();
+  if (section.model_path.empty() && !is_complete && !section.architecture) {
+    throw Error(ErrorKind::kConfig, "nothing says where the value model's weights are from", "value.actor.model",
+                "siglip_path and gemma3_path, or model_path; a small model from scratch needs architecture");
+  }
+}
+
 std::unique_ptr<models::ValueModel> build_value_model(const ValueStep& step) {
   const ValueModelSection& section = step.actor.model;
   models::ValueConfig config = value_config(section);
@@ -64,11 +72,7 @@ std::unique_ptr<models::ValueModel> build_value_model(const ValueStep& step) {
     model = std::make_unique<models::ValueModel>(config, options);
     models::load_value_weights(*model, section.model_path);
   } else {
-    const bool is_complete = !section.siglip_path.empty() && !section.gemma3_path.empty();
-    if (!is_complete && !section.architecture) {
-      throw Error(ErrorKind::kConfig, "nothing says where the value model's weights are from", "value.actor.model",
-                  "siglip_path and gemma3_path, or model_path; a small model from scratch needs architecture");
-    }
+    require_weights(section);
     model = std::make_unique<models::ValueModel>(config, options);
     at::Generator generator = make_generator(stream_seed(static_cast<uint64_t>(step.actor.seed), kInitStream));
     models::init_value_weights(*model, generator);

@@ -12,6 +12,9 @@ namespace flexor::recap {
 /// variant. @throws Error(kFile), Error(kCheckpoint), Error(kConfig)
 models::ValueConfig value_config(const ValueModelSection& section);
 
+/// @throws Error(kConfig) if nothing says where the weights are from
+void require_weights(const ValueModelSection& section);
+
 /// The model that training starts from: weights of model_path, else of siglip_path and gemma3_path with a fresh expert
 /// and head; without paths (but with `architecture`) all of it is random. What is trained is set.
 /// @throws Error(kFile), Error(kCheckpoint), Error(kConfig) if nothing says where the weights are from

@@ -1,17 +1,15 @@
 #include "train/train_config.h"
 
 #include <algorithm>
-#include <filesystem>
 
 #include "base/error.h"
 #include "base/str_cat.h"
 #include "config/field_table.h"
+#include "config/recipe_path.h"
 #include "schema/openpi_policy.h"
 #include "tensor/safetensors.h"
 
 namespace flexor::train {
-
-namespace fs = std::filesystem;
 
 constexpr double kMaxCount = 1e15;
 
@@ -238,19 +236,6 @@ PolicySection peek_policy(const config::Sources& sources, int64_t world, config:
   return first.policy;
 }
 
-/// A path of a recipe that is not below the current folder is meant relative to the recipe.
-void resolve_beside_recipe(std::string& path, const config::Sources& sources) {
-  for (const std::string& file : sources.files) {
-    if (path.empty() || fs::path(path).is_absolute() || fs::exists(path)) {
-      return;
-    }
-    const fs::path beside = fs::path(file).parent_path() / path;
-    if (fs::exists(beside)) {
-      path = beside.lexically_normal().string();
-    }
-  }
-}
-
 /// Batch size of a prepared batch.
 int64_t samples_in(const std::string& batch_file) {
   const SafetensorsFile file = SafetensorsFile::open(batch_file);
@@ -294,7 +279,7 @@ TrainConfig load_train_config(const config::Sources& sources, int64_t world, con
     return findings;
   });
   give_preset(config);
-  resolve_beside_recipe(config.policy.tokenizer_path, sources);
+  config::resolve_beside_recipe(config.policy.tokenizer_path, sources);
   return config;
 }
 

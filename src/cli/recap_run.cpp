@@ -1,0 +1,154 @@
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <iomanip>
+#include <ostream>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/interrupt.h"
+#include "base/str_cat.h"
+#include "base/text.h"
+#include "cli/commands.h"
+#include "cli/recap_options.h"
+#include "cli/threads.h"
+#include "config/command_line.h"
+#include "recap/run.h"
+#include "recap/run_step.h"
+
+namespace flexor::cli {
+namespace {
+
+using recap::Step;
+using recap::StepRow;
+
+struct Options {
+  RecapOptions common;
+  Step from = Step::kReturns, to = Step::kPolicy;
+  bool force = false;
+};
+
+std::vector<std::pair<std::string, Step>> step_names() {
+  std::vector<std::pair<std::string, Step>> names;
+  for (const Step step : recap::kSteps) {
+    names.emplace_back(recap::step_name(step), step);
+  }
+  return names;
+}
+
+void fields(config::FieldTable& table, Options& o) {
+  table.enumeration("from", o.from, step_names(), "first step to look at; those before it must be up to date");
+  table.enumeration("to", o.to, step_names(), "last step to look at");
+  table("force", o.force, "run every step from its start, whether or not something changed");
+  fields(table, o.common);
+}
+
+Json to_json(const StepRow& row) {
+  return Json::object({{"step", recap::step_name(row.step)},
+                       {"result", row.result},
+                       {"why", row.why.empty() ? Json() : Json(row.why)},
+                       {"seconds", row.seconds},
+                       {"made", row.made}});
+}
+
+/// What the run ends with, over its last training.
+struct Closing {
+  double samples_per_s = 0, loss = 0, seconds = 0;
+  bool has_training = false;
+};
+
+Closing closing_of(const std::vector<StepRow>& rows, double seconds) {
+  Closing closing{.seconds = seconds};
+  for (const StepRow& row : rows) {
+    if (const Json* loss = row.made.find("final_loss")) {
+      closing.loss = loss->as_double();
+      closing.samples_per_s = row.made.at("samples_per_s").as_double();
+      closing.has_training = true;
+    }
+  }
+  return closing;
+}
+
+std::string number(const char* format, double value) {
+  std::array<char, 64> text{};
+  std::snprintf(text.data(), text.size(), format, value);
+  return text.data();
+}
+
+void print_rows(std::ostream& out, const std::vector<StepRow>& rows) {
+  constexpr int kStep = 12, kResult = 15, kSeconds = 9;
+  size_t width = 3;
+  for (const StepRow& row : rows) {
+    width = std::max(width, row.why.size());
+  }
+  const int why = static_cast<int>(width) + 2;
+  out << std::left << std::setw(kStep) << "step" << std::setw(kResult) << "result" << std::right << std::setw(kSeconds)
+      << "seconds" << "  " << std::left << std::setw(why) << "why" << "made\n";
+  for (const StepRow& row : rows) {
+    const bool has_run = row.seconds > 0;
+    out << std::left << std::setw(kStep) << recap::step_name(row.step) << std::setw(kResult) << row.result << std::right
+        << std::setw(kSeconds) << (has_run ? number("%.1f", row.seconds) : "-") << "  " << std::left << std::setw(why)
+        << (row.why.empty() ? "-" : row.why) << (row.made.is_null() ? "-" : recap::shown_result(row.step, row.made))
+        << '\n';
+  }
+}
+
+void print_closing(std::ostream& out, const Closing& closing) {
+  if (closing.has_training) {
+    out << "Final Performance images/sec : " << number("%.2f", closing.samples_per_s) << '\n'
+        << "Final Train Loss : " << number("%.6f", closing.loss) << '\n';
+  }
+  out << "E2E Training Duration sec : " << number("%.1f", closing.seconds) << '\n';
+}
+
+int run(const Args& args, const Io& io) {
+  refuse_dashed_keys(args, {"config", "print", "json", "from", "to", "force"});
+  const auto o = config::parse<Options>(args);
+  require_configuration(o.common, "flexor recap run --config configs/recap_tiny.yaml output_dir=DIR");
+  if (o.from > o.to) {
+    throw Error(ErrorKind::kUsage,
+                str_cat("--from ", recap::step_name(o.from), " comes after --to ", recap::step_name(o.to)), {},
+                "the steps are returns, value, advantages, policy");
+  }
+  const recap::RecapConfig config = recap::load_recap_config(o.common.sources(), std::nullopt);
+  if (o.common.print_config) {
+    io.out << config::print(config);
+    return 0;
+  }
+  install_interrupt_handlers();
+  set_threads(config.threads);
+  const double start = wall_seconds();
+  recap::RecapRun recap_run(config, {.from = o.from, .to = o.to, .force = o.force});
+  const std::vector<StepRow> rows = recap_run.run();
+  const Closing closing = closing_of(rows, wall_seconds() - start);
+  if (o.common.json) {
+    Json steps = Json::array();
+    for (const StepRow& row : rows) {
+      steps.push_back(to_json(row));
+    }
+    io.out << Json::object({{"output_dir", config.output_dir}, {"steps", steps}, {"seconds", closing.seconds}}).dump(2)
+           << '\n';
+    return 0;
+  }
+  print_rows(io.out, rows);
+  print_closing(io.out, closing);
+  return 0;
+}
+
+}  // namespace
+
+const Command kRecapRun{
+    .path = "recap run",
+    .summary = "RECAP, all steps: returns, value model, advantages, policy.",
+    .notes =
+        "    flexor recap run --config configs/recap_tiny.yaml output_dir=runs/recap\n"
+        "    flexor recap run --config FILE --from advantages data.advantage_lookahead_step=20\n\n"
+        "A step is skipped when its settings, its input files and what it wrote are what they were; one that was "
+        "stopped goes "
+        "on where it\nwas. Everything that can be checked is checked before the first step. OUT/recap_run.json holds "
+        "what is known of "
+        "the steps.\n",
+    .usage = &config::usage<Options>,
+    .run = &run};
+
+}  // namespace flexor::cli
