@@ -19,7 +19,7 @@ ready:
 build: ready  ## the program, build/flexor
 	@tools/build.sh $(BUILD) flexor
 
-demo: build  ## fine-tune pi0.5 on the bundled videos, evaluate it, write a report
+demo: build  ## fine-tune pi0.5 on the bundled videos, run RECAP on it, write reports
 	@tools/demo.sh $(BUILD)/flexor
 
 test: ready  ## build and run every test

@@ -1,18 +1,21 @@
 #include <algorithm>
 #include <array>
 #include <cstdio>
+#include <filesystem>
 #include <iomanip>
 #include <ostream>
 
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/interrupt.h"
+#include "base/log.h"
 #include "base/str_cat.h"
 #include "base/text.h"
 #include "cli/commands.h"
 #include "cli/recap_options.h"
 #include "cli/threads.h"
 #include "config/command_line.h"
+#include "recap/recap_report.h"
 #include "recap/run.h"
 #include "recap/run_step.h"
 
@@ -101,6 +104,39 @@ void print_closing(std::ostream& out, const Closing& closing) {
   out << "E2E Training Duration sec : " << number("%.1f", closing.seconds) << '\n';
 }
 
+/// The page of the run, if a step made something new. The steps themselves are done: without a page a warning is
+/// enough.
+std::string report_of(const recap::RecapConfig& config, const std::vector<StepRow>& rows) {
+  const std::string path = config.output_dir + "/report.html";
+  const bool is_new = std::any_of(rows.begin(), rows.end(), [](const StepRow& row) { return row.seconds > 0; });
+  if (!is_new && std::filesystem::exists(path)) {
+    return path;
+  }
+  try {
+    return recap::write_recap_report(config);
+  } catch (const Error& error) {
+    if (error.kind() == ErrorKind::kInterrupted || error.kind() == ErrorKind::kTerminated) {
+      throw;
+    }
+    log_warn("no report", {{"reason", error.what()}, {"where", error.where()}});
+    return {};
+  }
+}
+
+void print_json(std::ostream& out, const std::string& output_dir, const std::vector<StepRow>& rows,
+                const std::string& report, const Closing& closing) {
+  Json steps = Json::array();
+  for (const StepRow& row : rows) {
+    steps.push_back(to_json(row));
+  }
+  out << Json::object({{"output_dir", output_dir},
+                       {"steps", steps},
+                       {"report", report.empty() ? Json() : Json(report)},
+                       {"seconds", closing.seconds}})
+             .dump(2)
+      << '\n';
+}
+
 int run(const Args& args, const Io& io) {
   refuse_dashed_keys(args, {"config", "print", "json", "from", "to", "force"});
   const auto o = config::parse<Options>(args);
@@ -120,17 +156,16 @@ int run(const Args& args, const Io& io) {
   const double start = wall_seconds();
   recap::RecapRun recap_run(config, {.from = o.from, .to = o.to, .force = o.force});
   const std::vector<StepRow> rows = recap_run.run();
+  const std::string report = report_of(config, rows);
   const Closing closing = closing_of(rows, wall_seconds() - start);
   if (o.common.json) {
-    Json steps = Json::array();
-    for (const StepRow& row : rows) {
-      steps.push_back(to_json(row));
-    }
-    io.out << Json::object({{"output_dir", config.output_dir}, {"steps", steps}, {"seconds", closing.seconds}}).dump(2)
-           << '\n';
+    print_json(io.out, config.output_dir, rows, report, closing);
     return 0;
   }
   print_rows(io.out, rows);
+  if (!report.empty()) {
+    io.out << "report " << report << '\n';
+  }
   print_closing(io.out, closing);
   return 0;
 }

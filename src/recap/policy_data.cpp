@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <optional>
 #include <set>
 #include <utility>
 
@@ -51,15 +52,16 @@ void say(const PolicyDataset& dataset, const char* what) {
 }
 
 PolicyDataset open_entry(const DatasetEntry& entry, const DataSection& section, const Renames& renames,
-                         int64_t most_samples) {
+                         int64_t most_samples, bool with_labels) {
   const std::string root = resolved_path(section, entry.dataset_path);
-  const AdvantageLabels sidecar = read_advantage_labels(root, section.advantage_tag);
+  const auto sidecar = with_labels ? std::optional(read_advantage_labels(root, section.advantage_tag)) : std::nullopt;
   data::Dataset dataset =
       data::Dataset::open({.root = root, .episodes = entry.episodes, .rename_map = renames, .columns = {}});
   if (entry.episode_percentage < 100) {
     dataset = dataset.select(chosen_episodes(entry, episode_indices(dataset)));
   }
-  std::vector<uint8_t> labels = labels_of(dataset, sidecar);
+  std::vector<uint8_t> labels =
+      sidecar ? labels_of(dataset, *sidecar) : std::vector<uint8_t>(static_cast<size_t>(dataset.num_frames()), 0);
   data::report_findings(data::check_dataset(dataset), root);
   const int64_t samples = std::min(dataset.num_frames(), entry.max_samples.value_or(most_samples));
   return {.name = entry.shown_name(),
@@ -130,22 +132,26 @@ std::string PolicyData::labels_hash() const {
   return sha256_hex(all);
 }
 
-PolicyData open_policy_data(const PolicyStep& step, const schema::PolicyConfig& policy) {
+PolicyData open_policy_data(const PolicyStep& step, const schema::PolicyConfig& policy, bool with_labels) {
   const DataSection& section = step.data;
   PolicyData data;
   std::vector<data::Mixture::Part> parts;
   for (const DatasetEntry& entry : section.train_data_paths) {
     const Renames renames = renames_of(resolved_path(section, entry.dataset_path), entry, section, policy);
     data.rename_map = data.train.empty() ? renames : data.rename_map;
-    data.train.push_back(open_entry(entry, section, renames, std::numeric_limits<int64_t>::max()));
+    data.train.push_back(open_entry(entry, section, renames, std::numeric_limits<int64_t>::max(), with_labels));
     parts.push_back({data.train.back().dataset, 1.0});  // shares are those of RecapOrder
-    say(data.train.back(), "training data");
+    if (with_labels) {
+      say(data.train.back(), "training data");
+    }
   }
   for (const DatasetEntry& entry : section.val_data_paths) {
     const Renames renames = renames_of(resolved_path(section, entry.dataset_path), entry, section, policy);
-    data.val.push_back(open_entry(entry, section, renames, kValSamples));
-    say(data.val.back(), "validation data");
-    warn_of_trained(data.val.back(), data.train);
+    data.val.push_back(open_entry(entry, section, renames, kValSamples, with_labels));
+    if (with_labels) {
+      say(data.val.back(), "validation data");
+      warn_of_trained(data.val.back(), data.train);
+    }
   }
   data.mixture = std::make_shared<const data::Mixture>(std::move(parts));
   return data;

@@ -41,10 +41,11 @@ struct PolicyData {
 };
 
 /// Opens and checks datasets and labels (meta/advantages[_TAG].parquet).
+/// @param with_labels  false: labels may not be there yet and are all 0; all else is checked
 /// @param policy  whose cameras the datasets' become, by their slots, unless they have those names already; one without
 ///                cameras takes them as they are
 /// @throws Error(kFile), Error(kData), Error(kConfig)
-PolicyData open_policy_data(const PolicyStep& step, const schema::PolicyConfig& policy);
+PolicyData open_policy_data(const PolicyStep& step, const schema::PolicyConfig& policy, bool with_labels = true);
 
 /// New names of a dataset's features: `given` ones; `actions` and `state` become `action` and `observation.state`; the
 /// cameras of a robot type become those of the policy that end in the name of their slot, if the policy has cameras and

@@ -118,12 +118,12 @@ schema::PolicyConfig resumed_policy(const PolicyStep& step, const std::string& f
 
 }  // namespace
 
-PolicyInputs prepare_policy(const RecapConfig& config, const std::string& checkpoint) {
+PolicyInputs prepare_policy(const RecapConfig& config, const std::string& checkpoint, bool with_labels) {
   const PolicyStep& step = config.policy;
   const std::string folder = checkpoint + "/pretrained_model";
   PolicyInputs inputs;
   inputs.policy = checkpoint.empty() ? starting_policy(step) : resumed_policy(step, folder);
-  inputs.data = open_policy_data(step, inputs.policy);
+  inputs.data = open_policy_data(step, inputs.policy, with_labels);
   inputs.plan.config = policy_train_config(config, inputs.policy, inputs.data);
   if (checkpoint.empty()) {
     start_new(inputs, step);

@@ -1,9 +1,10 @@
 #include "recap/problems.h"
 
 #include <algorithm>
+#include <string>
 #include <string_view>
 
-#include "config/finding.h"
+#include "base/str_cat.h"
 
 namespace flexor::recap {
 
@@ -27,13 +28,17 @@ void Problems::raise() const {
   if (errors_.size() == 1) {
     throw Error(errors_.front());
   }
-  std::vector<config::Finding> findings;
-  for (const Error& error : errors_) {
-    findings.push_back({.key = {}, .what = error.what(), .where = error.where(), .hint = error.hint()});
+  if (errors_.empty()) {
+    return;
   }
-  if (!findings.empty()) {
-    throw config::to_error(findings, errors_.front().kind());
+  std::string text = str_cat(errors_.size(), " problems were found before the run");
+  for (size_t i = 0; i < errors_.size(); ++i) {
+    const Error& error = errors_[i];
+    text += str_cat("\n  ", i + 1, ". ", error.what());
+    text += error.where().empty() ? "" : str_cat(" (", error.where(), ")");
+    text += error.hint().empty() ? "" : str_cat("\n     hint: ", error.hint());
   }
+  throw Error(errors_.front().kind(), text);
 }
 
 }  // namespace flexor::recap

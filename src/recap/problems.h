@@ -14,6 +14,7 @@ class Problems {
   void attempt(const std::function<void()>& check);
   /// @throws Error if there is any: itself if it is the only one, else a numbered list of the first one's kind
   void raise() const;
+  bool empty() const { return errors_.empty(); }
 
  private:
   std::vector<Error> errors_;

@@ -126,6 +126,8 @@ StepRow RecapRun::execute(Step step, StepPlan plan, const std::string& why) {
   known = {
       .status = StepState::Status::kRunning, .plan = std::move(plan), .outputs = {}, .made = {}, .seconds = earlier_s};
   state_.save();
+  std::error_code ignored;
+  fs::remove(config_.output_dir + "/report.html", ignored);  // it no longer tells what is there
   try {
     known.made = run_step(config, step);
   } catch (const Error&) {

@@ -12,6 +12,7 @@
 #include "models/value_weights.h"
 #include "recap/label_cover.h"
 #include "recap/labelled_dataset.h"
+#include "recap/policy_setup.h"
 #include "recap/problems.h"
 #include "recap/run_plan.h"
 #include "recap/sidecar.h"
@@ -85,6 +86,7 @@ class Check {
     }
     if (is_asked(Step::kPolicy)) {
       check_labels(policy_entries);
+      check_policy(policy_entries);
     }
     problems_.raise();
   }
@@ -182,6 +184,7 @@ class Check {
   }
 
   void check_labels(const std::vector<Named>& entries);
+  void check_policy(const std::vector<Named>& entries);
 
   const RecapConfig& config_;
   const RunOptions& options_;
@@ -202,6 +205,21 @@ void Check::check_labels(const std::vector<Named>& entries) {
     if (!is_made_later(root)) {
       problems_.attempt([&] { require_labelled_frames(config_, *named.entry, named.key); });
     }
+  }
+}
+
+/// All that step 4 needs but the labels. With datasets that are not there yet only its files are looked at.
+void Check::check_policy(const std::vector<Named>& entries) {
+  const PolicyModelSection& model = config_.policy.actor.model;
+  const std::string prefix = "policy.actor.model.";
+  problems_.attempt([&] { require_path(model.model_path, prefix + "model_path"); });
+  problems_.attempt([&] { require_path(model.tokenizer_path, prefix + "tokenizer_path"); });
+  problems_.attempt([&] { require_path(model.norm_stats, prefix + "norm_stats"); });
+  const bool is_there = std::none_of(entries.begin(), entries.end(), [this](const Named& named) {
+    return is_made_later(resolved_path(config_.policy.data, named.entry->dataset_path));
+  });
+  if (is_there && problems_.empty()) {
+    problems_.attempt([this] { (void)prepare_policy(config_, /*checkpoint=*/"", /*with_labels=*/false); });
   }
 }
 

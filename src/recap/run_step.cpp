@@ -1,10 +1,12 @@
 #include "recap/run_step.h"
 
+#include <filesystem>
 #include <vector>
 
 #include "base/str_cat.h"
 #include "base/text.h"
 #include "recap/advantages_step.h"
+#include "recap/policy_step.h"
 #include "recap/returns_step.h"
 #include "recap/run_plan.h"
 #include "recap/steam_labels.h"
@@ -27,12 +29,14 @@ Json returns_made(const std::vector<ReturnsReport>& reports) {
   return Json::object({{"datasets", datasets}});
 }
 
-Json value_made(const ValueReport& report) {
+Json training_made(const TrainingReport& report) {
   Json validation = Json::object();
   for (const auto& [name, value] : report.validation) {
     validation[name] = value;
   }
-  return Json::object({{"checkpoint", report.checkpoint},
+  // Of a training that was stopped behind its last checkpoint: nothing was left to save.
+  const std::string last = std::filesystem::weakly_canonical(report.folder + "/checkpoints/last").string();
+  return Json::object({{"checkpoint", report.checkpoint.empty() ? last : report.checkpoint},
                        {"best", report.best},
                        {"steps", report.steps},
                        {"final_loss", report.final_loss},
@@ -68,13 +72,13 @@ Json run_step(const RecapConfig& config, Step step) {
     case Step::kReturns:
       return returns_made(compute_returns(config));
     case Step::kValue:
-      return value_made(trains_ensemble(config) ? train_steam(config) : train_value(config));
+      return training_made(trains_ensemble(config) ? train_steam(config) : train_value(config));
     case Step::kAdvantages:
       return advantages_made(labels_with_ensemble(config) ? run_steam_labels(config) : run_advantages(config));
     case Step::kPolicy:
       break;
   }
-  return Json::object();
+  return training_made(train_policy(config));
 }
 
 std::string shown_result(Step step, const Json& made) {

@@ -45,6 +45,21 @@ class Run : public RecapFolder {
     return load_recap_config({.files = {}, .overrides = all}, std::nullopt);
   }
 
+  /// A tiny policy for step 4.
+  static std::vector<std::string> with_policy(const std::vector<std::string>& more = {}) {
+    std::vector<std::string> all = {
+        "policy.runner={max_steps: 3, save_interval: 2, log_interval: 0, val_check_interval: -1}",
+        "policy.actor={micro_batch_size: 2, global_batch_size: 2, optim: {lr: 0.001, lr_scheduler: constant, "
+        "lr_warmup_steps: 0}}",
+        "policy.actor.model={action_horizon: 5, image_resolution: [14, 14], openpi: {config_name: auto}, "
+        "architecture: {vision: {width: 8, depth: 1, num_heads: 1, mlp_dim: 8, patch_size: 14}, paligemma: {width: 8, "
+        "depth: 1, mlp_dim: 8, num_heads: 1, num_kv_heads: 1, head_dim: 8}, action_expert: {width: 8, depth: 1, "
+        "mlp_dim: 8, num_heads: 1, num_kv_heads: 1, head_dim: 8}}}",
+        "policy.actor.model.tokenizer_path=" + testing::tests_path("data/tokenizer/tokenizer_512.model")};
+    all.insert(all.end(), more.begin(), more.end());
+    return all;
+  }
+
   /// "ran skipped ...", of steps 1 to 3.
   std::string results(const std::vector<std::string>& more = {}, RunOptions options = {}) {
     options.to = std::min(options.to, Step::kAdvantages);
@@ -222,6 +237,50 @@ TEST_F(Run, ListsAllProblemsBeforeTheFirstStep) {
   EXPECT_FALSE(fs::exists(folder_ + "/out"));
 }
 
+TEST_F(Run, EndsWithAPolicy) {
+  const auto run = [this](const std::vector<std::string>& more, const RunOptions& options = {}) {
+    std::vector<std::string> words;
+    for (const StepRow& row : RecapRun(config(with_policy(more)), options).run()) {
+      words.push_back(row.result);
+    }
+    return join_text(words, ", ");
+  };
+  EXPECT_EQ(run({}), "ran, ran, ran, ran");
+  EXPECT_EQ(run({}), "skipped, skipped, skipped, skipped");
+  const std::string weights = folder_ + "/out/policy/checkpoints/last/pretrained_model/model.safetensors";
+  const std::string before = read_file(weights);
+  EXPECT_EQ(run({"policy.actor.seed=3"}), "skipped, skipped, skipped, ran");
+  EXPECT_NE(read_file(weights), before);
+  EXPECT_EQ(run({}), "skipped, skipped, skipped, ran");
+  EXPECT_EQ(read_file(weights), before);
+  fs::remove_all(folder_ + "/out/policy/checkpoints/global_step_3");
+  set_status("policy", "running");
+  EXPECT_EQ(run({}, {.from = Step::kPolicy}), "not asked for, not asked for, not asked for, resumed");
+  EXPECT_EQ(read_file(weights), before);
+  EXPECT_EQ(run({"advantages.advantage.positive_quantile=0.6"}), "skipped, skipped, ran, ran");
+}
+
+TEST_F(Run, LabelsMustReachWhatThePolicyUses) {
+  const auto refused = [&](ErrorKind kind, const std::string& part, const std::vector<std::string>& more) {
+    return throws_error(kind, part, [&] { RecapRun(config(with_policy(more)), {}); });
+  };
+  EXPECT_TRUE(
+      refused(ErrorKind::kConfig, "(episode, frame): (4, 0), (4, 1), (4, 2), (4, 3), (4, 4)",
+              {str_cat("advantages.data.train_data_paths=[{dataset_path: ", sft_,
+                       ", type: sft, episodes: [0, 1, 2, 3, 5]}, {dataset_path: ", rollout_, ", type: rollout}]")}));
+  EXPECT_TRUE(refused(ErrorKind::kConfig, "step 3 labels only a part of what policy.data.train_data_paths[1]",
+                      {str_cat("advantages.data.train_data_paths=[{dataset_path: ", sft_,
+                               ", type: sft}, {dataset_path: ", rollout_, ", type: rollout, max_samples: 9}]")}));
+  const std::string other = copy_of("data/datasets/v21_h264", "other");
+  EXPECT_TRUE(refused(ErrorKind::kConfig,
+                      str_cat("no step makes the advantages of ", other, ", which policy.data.val_data_paths[0] needs"),
+                      {str_cat("policy.data.val_data_paths=[{dataset_path: ", other, "}]")}));
+  EXPECT_TRUE(refused(ErrorKind::kFile, "/nowhere/norm_stats.json",
+                      {"policy.actor.model.norm_stats=/nowhere/norm_stats.json"}));
+  EXPECT_TRUE(refused(ErrorKind::kConfig, "architecture", {"policy.actor.model.architecture=null"}));
+  EXPECT_FALSE(fs::exists(folder_ + "/out"));
+}
+
 TEST_F(Run, AStateThatIsNoneIsRefused) {
   write_file_atomic(folder_ + "/out/recap_run.json", "{\"format\": 99}");
   EXPECT_TRUE(throws_error(ErrorKind::kData, "expected format 1, found 99", [&] { results(); }));
@@ -232,7 +291,7 @@ TEST_F(Run, AStateThatIsNoneIsRefused) {
 
 TEST_F(Run, OneAtATimeWorksInAFolder) {
   const RecapRun first(config(), {});
-  EXPECT_TRUE(throws_error(ErrorKind::kRuntime, "another run works in this folder", [&] { results(); }));
+  EXPECT_TRUE(throws_error(ErrorKind::kFile, "another process is working in the folder", [&] { results(); }));
 }
 
 TEST_F(Run, SteamNeedsNoReturns) {

@@ -107,6 +107,9 @@ ValueReport train_steam(const RecapConfig& config) {
   }
   const ValueRun run(config.output_dir);
   const std::string checkpoint = resumed_checkpoint(step.runner, run);
+  if (!checkpoint.empty()) {
+    refuse_changes(run.folder() + "/config.yaml", step, kFreeValueKeys);
+  }
   const data::Tokenizer tokenizer =
       checkpoint.empty() ? value_tokenizer(step.actor.model) : data::Tokenizer::open(checkpoint);
   auto data = std::make_shared<const SteamData>(open_steam_data(step));

@@ -64,6 +64,9 @@ TEST_F(SteamStepTest, TrainsEveryMemberByItselfAndResumesToTheSameBits) {
     EXPECT_TRUE(at::equal(left[i].second, right[i].second)) << left[i].first;
   }
   EXPECT_FALSE(at::equal(a->members()[0].head_out.weight, a->members()[1].head_out.weight));
+  EXPECT_TRUE(throws_error(ErrorKind::kConfig, "'actor.steam.k' was 4 and is now 8", [&] {
+    train_steam(config("parts", {"value.runner.resume_dir=auto", "value.actor.steam.k=8"}));
+  }));
 }
 
 TEST_F(SteamStepTest, MergedEnsemblesHoldAllMembers) {

@@ -112,10 +112,24 @@ void TrainingFolder::clear() const {
   }
 }
 
+void TrainingFolder::repair_links() const {
+  const auto last = newest();
+  if (!last) {
+    return;
+  }
+  point("last", fs::path(*last).filename().string());
+  const BestValue best = best_of(Json::read_file(state_file(*last)));
+  if (best.step >= 0 && fs::is_directory(checkpoint(best.step))) {
+    point("best", fs::path(checkpoint(best.step)).filename().string());
+  }
+}
+
 std::unique_ptr<FolderLock> TrainingFolder::start(const std::string& config_yaml, bool resumed) const {
   check_writable_folder(folder_);
   auto lock = std::make_unique<FolderLock>(folder_);
-  if (!resumed) {
+  if (resumed) {
+    repair_links();
+  } else {
     clear();
   }
   write_file_atomic(folder_ + "/config.yaml", config_yaml);

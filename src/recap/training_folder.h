@@ -66,6 +66,9 @@ class TrainingFolder {
   [[nodiscard]] std::unique_ptr<FolderLock> start(const std::string& config_yaml, bool resumed) const;
 
  private:
+  /// After a run that was killed between a checkpoint and its links.
+  void repair_links() const;
+
   std::string folder_, kind_, state_file_;
 };
 

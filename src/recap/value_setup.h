@@ -1,12 +1,25 @@
 #pragma once
+#include <array>
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "data/tokenizer.h"
 #include "models/value_model.h"
 #include "recap/recap_config.h"
 
 namespace flexor::recap {
+
+/// Beginnings of the keys that a resumed training of a value model or an ensemble may change.
+inline constexpr std::array<std::string_view, 9> kFreeValueKeys = {"runner.",
+                                                                   "data.num_workers",
+                                                                   "data.train_num_workers",
+                                                                   "data.eval_num_workers",
+                                                                   "data.prefetch_factor",
+                                                                   "actor.fsdp_config.",
+                                                                   "actor.model.model_path",
+                                                                   "actor.model.siglip_path",
+                                                                   "actor.model.gemma3_path"};
 
 /// The model that a section describes: sizes of `architecture`, else those of siglip_path, gemma3_path and the expert's
 /// variant. @throws Error(kFile), Error(kCheckpoint), Error(kConfig)

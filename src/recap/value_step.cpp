@@ -1,7 +1,6 @@
 #include "recap/value_step.h"
 
 #include <ATen/Parallel.h>
-#include <array>
 #include <memory>
 #include <utility>
 
@@ -19,17 +18,6 @@
 
 namespace flexor::recap {
 namespace {
-
-// What a resumed run may change.
-constexpr std::array<std::string_view, 9> kFree = {"runner.",
-                                                   "data.num_workers",
-                                                   "data.train_num_workers",
-                                                   "data.eval_num_workers",
-                                                   "data.prefetch_factor",
-                                                   "actor.fsdp_config.",
-                                                   "actor.model.model_path",
-                                                   "actor.model.siglip_path",
-                                                   "actor.model.gemma3_path"};
 
 std::unique_ptr<optim::AdamW> make_optimizer(const OptimSection& config, models::ValueModel& model) {
   auto optimizer = std::make_unique<optim::AdamW>(nn::named_params(model), adamw_config(config));
@@ -93,7 +81,7 @@ ValueReport train_value(const RecapConfig& config) {
   const ValueRun run(config.output_dir);
   const std::string checkpoint = resumed_checkpoint(step.runner, run);
   if (!checkpoint.empty()) {
-    refuse_changes(run.folder() + "/config.yaml", step, kFree);
+    refuse_changes(run.folder() + "/config.yaml", step, kFreeValueKeys);
   }
   const data::Tokenizer tokenizer =
       checkpoint.empty() ? value_tokenizer(step.actor.model) : data::Tokenizer::open(checkpoint);
