@@ -13,8 +13,9 @@ LabelledDataset open_labelled(const DataSection& data, const DatasetEntry& entry
   const std::string root = resolved_path(data, entry.dataset_path);
   data::DatasetOptions options;
   options.root = root;
+  options.episodes = entry.episodes;
   data::Dataset dataset = data::Dataset::open(options);
-  if (entry.episodes || entry.episode_percentage < 100) {
+  if (entry.episode_percentage < 100) {
     dataset = dataset.select(chosen_episodes(entry, episode_indices(dataset)));
   }
   const std::string robot_type = entry.robot_type.empty() ? data.robot_type : entry.robot_type;

@@ -290,7 +290,7 @@ TEST_F(Run, AStateThatIsNoneIsRefused) {
 }
 
 TEST_F(Run, OneAtATimeWorksInAFolder) {
-  const RecapRun first(config(), {});
+  const RecapRun first(config(), {.to = Step::kAdvantages});
   EXPECT_TRUE(throws_error(ErrorKind::kFile, "another process is working in the folder", [&] { results(); }));
 }
 
