@@ -12,7 +12,7 @@ import subprocess
 import sys
 import unittest
 
-from page_checks import DATA, EVIL, Reader, WithFolder, dump, find_browser
+from page_checks import DATA, EVIL, PROBE_END, Reader, WithFolder, dump, find_browser
 
 FLEXOR = ""
 PROBE = """<script>
@@ -36,13 +36,7 @@ addEventListener('load', () => setTimeout(() => {
         out.broken = [...document.images].filter(i => i.src && (!i.complete || i.naturalWidth === 0)).length;
         out.images = [...document.images].filter(i => i.naturalWidth > 0).length;
         out.videos = [...document.querySelectorAll('video')].map(v => ({ready: v.readyState, error: v.error && v.error.message, at: v.currentTime}));
-        out.title = document.title;
-        out.fetched = performance.getEntriesByType('resource').map(e => e.name.slice(0, 80)).filter(n => !/^(data|blob):/.test(n));
-        out.overflow = document.documentElement.scrollWidth - document.documentElement.clientWidth;
-        const result = document.createElement('pre');
-        result.id = 'probe'; result.textContent = JSON.stringify(out);
-        document.body.append(result);
-      }, 200);
+""" + PROBE_END + """      }, 200);
     }, 200);
   }, 300);
 }, 100));

@@ -14,6 +14,16 @@ FLAGS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-
          "--autoplay-policy=no-user-gesture-required", "--host-resolver-rules=MAP * ~NOTFOUND", "--window-size=1400,1800",
          "--virtual-time-budget=4000", "--enable-logging=stderr"]
 
+# The end of a probe: what every page is asked for, and where the browser's answer `out` stands, <pre id="probe">.
+PROBE_END = """
+  out.title = document.title;
+  out.fetched = performance.getEntriesByType('resource').map(e => e.name.slice(0, 80)).filter(n => !/^(data|blob):/.test(n));
+  out.overflow = document.documentElement.scrollWidth - document.documentElement.clientWidth;
+  const result = document.createElement('pre');
+  result.id = 'probe'; result.textContent = JSON.stringify(out);
+  document.body.append(result);
+"""
+
 
 def find_browser():
     for name in (os.environ.get("CHROMIUM"), "chromium", "chromium-browser", "google-chrome", "google-chrome-stable"):

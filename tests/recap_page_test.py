@@ -13,7 +13,7 @@ import subprocess
 import sys
 import unittest
 
-from page_checks import DATA, EVIL, Reader, WithFolder, dump, find_browser
+from page_checks import DATA, EVIL, PROBE_END, Reader, WithFolder, dump, find_browser
 
 FLEXOR = ""
 TESTS = pathlib.Path(__file__).resolve().parent
@@ -37,13 +37,7 @@ addEventListener('load', () => setTimeout(() => {
   out.images = document.images.length;
   out.plots = document.querySelectorAll('svg.plot').length;
   out.links = [...document.querySelectorAll('nav a')].map(a => !!document.querySelector(a.getAttribute('href')));
-  out.title = document.title;
-  out.fetched = performance.getEntriesByType('resource').map(e => e.name.slice(0, 80)).filter(n => !/^(data|blob):/.test(n));
-  out.overflow = document.documentElement.scrollWidth - document.documentElement.clientWidth;
-  const result = document.createElement('pre');
-  result.id = 'probe'; result.textContent = JSON.stringify(out);
-  document.body.append(result);
-}, 300));
+""" + PROBE_END + """}, 300));
 </script>"""
 
 

@@ -17,6 +17,12 @@ bool is_mixed(const RecapOrderConfig& config) {
 
 }  // namespace
 
+void RecapOrderConfig::add_dataset(int64_t length, int64_t start, double weight) {
+  lengths.push_back(length);
+  starts.push_back(start);
+  weights.push_back(weight);
+}
+
 RecapOrder::RecapOrder(RecapOrderConfig config) : config_(std::move(config)) {
   if (is_mixed(config_)) {
     mixture_.emplace(config_.lengths, config_.weights, config_.balance, config_.seed);

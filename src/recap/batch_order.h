@@ -12,15 +12,17 @@
 namespace flexor::recap {
 
 struct RecapOrderConfig {
-  std::vector<int64_t> lengths;  ///< frames of each dataset that take part: the first ones
-  std::vector<int64_t> starts;   ///< global position of each dataset's first frame
-  std::vector<double> weights;
+  std::vector<int64_t> lengths = {};  ///< frames of each dataset that take part: the first ones
+  std::vector<int64_t> starts = {};   ///< global position of each dataset's first frame
+  std::vector<double> weights = {};
   bool balance = true;      ///< weights times length
   bool mix_single = false;  ///< one dataset is drawn from with replacement too, as the policy's sampler does
   int64_t seed = 42;        ///< of the mixture
   int64_t micro_batch_size = 32;
   int64_t accumulation = 1;  ///< micro batches a step
   int64_t rank = 0, world = 1;
+
+  void add_dataset(int64_t length, int64_t start, double weight);
 };
 
 /// RLinf's order of training samples. One dataset: an epoch is torch.randperm with seed 0 + epoch; several: see

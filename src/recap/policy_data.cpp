@@ -159,10 +159,7 @@ PolicyData open_policy_data(const PolicyStep& step, const schema::PolicyConfig& 
 
 std::shared_ptr<const RecapOrder> policy_order(const PolicyStep& step, const PolicyData& data, int64_t rank,
                                                int64_t world) {
-  RecapOrderConfig config{.lengths = {},
-                          .starts = {},
-                          .weights = {},
-                          .balance = step.data.balance_dataset_weights,
+  RecapOrderConfig config{.balance = step.data.balance_dataset_weights,
                           .mix_single = true,
                           .seed = step.data.seed,
                           .micro_batch_size = step.actor.micro_batch_size,
@@ -170,9 +167,8 @@ std::shared_ptr<const RecapOrder> policy_order(const PolicyStep& step, const Pol
                           .rank = rank,
                           .world = world};
   for (size_t i = 0; i < data.train.size(); ++i) {
-    config.lengths.push_back(data.train[i].num_samples);
-    config.starts.push_back(data.mixture->first_position(static_cast<int64_t>(i)));
-    config.weights.push_back(data.train[i].weight);
+    config.add_dataset(data.train[i].num_samples, data.mixture->first_position(static_cast<int64_t>(i)),
+                       data.train[i].weight);
   }
   return std::make_shared<const RecapOrder>(std::move(config));
 }

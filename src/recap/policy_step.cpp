@@ -32,18 +32,6 @@ constexpr std::array<std::string_view, 9> kFree = {"runner.",
                                                    "actor.model.model_path",
                                                    "actor.model.tokenizer_path"};
 
-train::LoopConfig loop_config(const PolicyStep& step, const PolicyRun& run, int64_t steps, int64_t world) {
-  return {.steps = steps,
-          .accumulation = step.actor.global_batch_size / step.actor.micro_batch_size / world,
-          .log_freq = step.runner.log_interval,
-          .eval_freq = step.runner.val_check_interval,
-          .save_freq = step.runner.save_interval,
-          .output_dir = run.folder(),
-          .validate_first = true,
-          .log_used_lr = true,
-          .max_skipped_steps = kMaxSkippedSteps};
-}
-
 PolicyFacts facts_of(const PolicyStep& step, const PolicyInputs& inputs) {
   return {.labels_hash = inputs.data.labels_hash(),
           .stats_hash = inputs.stats_hash,
@@ -61,18 +49,6 @@ void add_optimizer(train::TrainerParts& parts, const PolicyInputs& inputs, model
   if (run.ema.enable) {
     parts.ema = std::make_unique<optim::Ema>(run.ema, parts.optimizer->slots());
   }
-}
-
-PolicyReport report_of(const train::Trainer& trainer, const train::Closing& closing, const GuidedPolicyTask& task,
-                       const PolicyRun& run) {
-  return {.folder = run.folder(),
-          .checkpoint = trainer.last_checkpoint(),
-          .best = run.best(),
-          .steps = trainer.progress().step,
-          .final_loss = closing.final_loss,
-          .samples_per_s = closing.samples_per_s,
-          .best_step = task.best().step,
-          .validation = task.last_validation()};
 }
 
 /// Where a run that goes on stands: fills optimizer, averages, facts and the best validation.
@@ -112,7 +88,9 @@ PolicyReport train_policy(const RecapConfig& config) {
   task.model = train::build_model(task.inputs.plan, task.inputs.policy);
   add_optimizer(parts, task.inputs, *task.model);
   resume(parts, run, task);
-  parts.config = loop_config(step, run, steps, task.world);
+  parts.config =
+      loop_config(step.runner, run, steps, step.actor.global_batch_size / step.actor.micro_batch_size / task.world);
+  parts.config.validate_first = true;
   log_info("policy ready", {{"policy", task.inputs.policy.type},
                             {"parameters", nn::count_params(*task.model)},
                             {"dtype", task.inputs.policy.dtype},
@@ -124,7 +102,7 @@ PolicyReport train_policy(const RecapConfig& config) {
   const auto lock = run.start(config::print(step), !checkpoint.empty());
   train::Trainer trainer(std::move(parts));
   const train::Closing closing = trainer.run();
-  return report_of(trainer, closing, trained, run);
+  return report_of(trainer, closing, run, run.best(), trained.best(), trained.last_validation());
 }
 
 }  // namespace flexor::recap

@@ -68,17 +68,14 @@ std::shared_ptr<models::SteamEnsemble> build_ensemble(const ValueStep& step, con
   return ensemble;
 }
 
-train::LoopConfig loop_config(const ValueStep& step, const ValueRun& run, int64_t steps) {
+/// The loop's step trains one member; the configuration counts steps of the whole ensemble.
+train::LoopConfig member_loop(const ValueStep& step, const ValueRun& run, int64_t steps, int64_t accumulation) {
   const int64_t E = step.actor.steam.ensemble_size;
-  return {.steps = steps * E,
-          .accumulation = step.actor.global_batch_size / step.actor.micro_batch_size,
-          .log_freq = step.runner.log_interval * E,
-          .eval_freq = step.runner.val_check_interval * E,
-          .save_freq = step.runner.save_interval * E,
-          .output_dir = run.folder(),
-          .validate_first = false,
-          .log_used_lr = true,
-          .max_skipped_steps = kMaxSkippedSteps};
+  train::LoopConfig config = loop_config(step.runner, run, steps * E, accumulation);
+  config.log_freq *= E;
+  config.eval_freq *= E;
+  config.save_freq *= E;
+  return config;
 }
 
 std::unique_ptr<optim::AdamW> make_optimizer(const OptimSection& config, models::SteamEnsemble& ensemble) {
@@ -132,7 +129,7 @@ ValueReport train_steam(const RecapConfig& config) {
                                           parts.progress.step * accumulation, best);
   SteamTask& steam_task = *task;
   const int64_t steps = total_steps(step.runner, std::max<int64_t>(1, task->steps_per_epoch() / E));
-  parts.config = loop_config(step, run, steps);
+  parts.config = member_loop(step, run, steps, accumulation);
   parts.task = std::move(task);
   log_info(
       "ensemble ready",
@@ -141,14 +138,9 @@ ValueReport train_steam(const RecapConfig& config) {
   const auto lock = run.start(config::print(step), !checkpoint.empty());
   train::Trainer trainer(std::move(parts));
   const train::Closing closing = trainer.run();
-  return {.folder = run.folder(),
-          .checkpoint = trainer.last_checkpoint(),
-          .best = run.best(),
-          .steps = trainer.progress().step / E,
-          .final_loss = closing.final_loss,
-          .samples_per_s = closing.samples_per_s,
-          .best_step = steam_task.best().step,
-          .validation = steam_task.last_validation()};
+  ValueReport report = report_of(trainer, closing, run, run.best(), steam_task.best(), steam_task.last_validation());
+  report.steps /= E;
+  return report;
 }
 
 std::string merge_steam(const std::vector<std::string>& folders, const config::Sources& sources) {

@@ -21,18 +21,13 @@ constexpr uint64_t kDropoutStream = 5;
 constexpr int64_t kEvalPairs = 10000;
 
 RecapOrderConfig items_config(const ValueStep& step, const SteamData& data) {
-  RecapOrderConfig config{.lengths = {},
-                          .starts = {},
-                          .weights = {},
-                          .balance = step.data.balance_weights,
+  RecapOrderConfig config{.balance = step.data.balance_weights,
                           .seed = step.data.seed,
                           .micro_batch_size = step.actor.micro_batch_size,
                           .accumulation = step.actor.global_batch_size / step.actor.micro_batch_size};
   int64_t start = 0;
   for (const SteamDataset& dataset : data.train) {
-    config.lengths.push_back(dataset.num_items());
-    config.starts.push_back(start);
-    config.weights.push_back(dataset.weight);
+    config.add_dataset(dataset.num_items(), start, dataset.weight);
     start += dataset.num_items();
   }
   return config;

@@ -1,6 +1,7 @@
 #include "recap/training_setup.h"
 
 #include <algorithm>
+#include <utility>
 #include <vector>
 
 #include "base/error.h"
@@ -9,6 +10,12 @@
 #include "config/finding.h"
 
 namespace flexor::recap {
+namespace {
+
+/// Steps in a row whose gradient may be not finite before a run gives up.
+constexpr int64_t kMaxSkippedSteps = 10;
+
+}  // namespace
 
 std::string resumed_checkpoint(const RunnerSection& runner, const TrainingFolder& run) {
   if (runner.resume_dir.empty()) {
@@ -61,6 +68,31 @@ optim::AdamWConfig adamw_config(const OptimSection& config) {
           .eps = config.adam_eps,
           .weight_decay = config.weight_decay,
           .grad_clip_norm = config.clip_grad};
+}
+
+train::LoopConfig loop_config(const RunnerSection& runner, const TrainingFolder& run, int64_t steps,
+                              int64_t accumulation) {
+  return {.steps = steps,
+          .accumulation = accumulation,
+          .log_freq = runner.log_interval,
+          .eval_freq = runner.val_check_interval,
+          .save_freq = runner.save_interval,
+          .output_dir = run.folder(),
+          .validate_first = false,
+          .log_used_lr = true,
+          .max_skipped_steps = kMaxSkippedSteps};
+}
+
+TrainingReport report_of(const train::Trainer& trainer, const train::Closing& closing, const TrainingFolder& run,
+                         std::string best, const BestValue& best_value, std::map<std::string, double> validation) {
+  return {.folder = run.folder(),
+          .checkpoint = trainer.last_checkpoint(),
+          .best = std::move(best),
+          .steps = trainer.progress().step,
+          .final_loss = closing.final_loss,
+          .samples_per_s = closing.samples_per_s,
+          .best_step = best_value.step,
+          .validation = std::move(validation)};
 }
 
 }  // namespace flexor::recap

@@ -1,6 +1,7 @@
 #pragma once
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <span>
 #include <string>
 #include <string_view>
@@ -10,11 +11,9 @@
 #include "optim/adamw.h"
 #include "recap/recap_config.h"
 #include "recap/training_folder.h"
+#include "train/trainer.h"
 
 namespace flexor::recap {
-
-/// Steps in a row whose gradient may be not finite before a run gives up.
-inline constexpr int64_t kMaxSkippedSteps = 10;
 
 /// The checkpoint that training continues from, "" to start: resume_dir, or with `auto` the newest complete one of the
 /// run. @throws Error(kFile) if resume_dir is no folder
@@ -39,5 +38,14 @@ void refuse_changes(const std::string& stored_path, const Step& step, std::span<
 int64_t total_steps(const RunnerSection& runner, int64_t steps_per_epoch);
 
 optim::AdamWConfig adamw_config(const OptimSection& config);
+
+/// The loop of a training of `steps` steps of `accumulation` micro batches each, with the intervals of `runner`. It
+/// does not validate before the first step; rows say the rate that was used.
+train::LoopConfig loop_config(const RunnerSection& runner, const TrainingFolder& run, int64_t steps,
+                              int64_t accumulation);
+
+/// What a finished training did. @param best  checkpoint that `best` points to
+TrainingReport report_of(const train::Trainer& trainer, const train::Closing& closing, const TrainingFolder& run,
+                         std::string best, const BestValue& best_value, std::map<std::string, double> validation);
 
 }  // namespace flexor::recap

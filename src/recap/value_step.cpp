@@ -46,30 +46,6 @@ std::shared_ptr<models::ValueModel> open_model(const ValueStep& step, const std:
   return build_value_model(resumed);
 }
 
-train::LoopConfig loop_config(const ValueStep& step, const ValueRun& run, int64_t steps, int64_t world) {
-  return {.steps = steps,
-          .accumulation = step.actor.global_batch_size / step.actor.micro_batch_size / world,
-          .log_freq = step.runner.log_interval,
-          .eval_freq = step.runner.val_check_interval,
-          .save_freq = step.runner.save_interval,
-          .output_dir = run.folder(),
-          .validate_first = false,
-          .log_used_lr = true,
-          .max_skipped_steps = kMaxSkippedSteps};
-}
-
-ValueReport report_of(const train::Trainer& trainer, const train::Closing& closing, const ValueTask& task,
-                      const ValueRun& run) {
-  return {.folder = run.folder(),
-          .checkpoint = trainer.last_checkpoint(),
-          .best = run.best(),
-          .steps = trainer.progress().step,
-          .final_loss = closing.final_loss,
-          .samples_per_s = closing.samples_per_s,
-          .best_step = task.best().step,
-          .validation = task.last_validation()};
-}
-
 }  // namespace
 
 ValueReport train_value(const RecapConfig& config) {
@@ -106,7 +82,7 @@ ValueReport train_value(const RecapConfig& config) {
                                           parts.parallel->rank(), world, parts.progress.step * accumulation, best);
   ValueTask& value_task = *task;
   const int64_t steps = total_steps(step.runner, task->steps_per_epoch());
-  parts.config = loop_config(step, run, steps, world);
+  parts.config = loop_config(step.runner, run, steps, accumulation);
   parts.task = std::move(task);
   log_info("value model ready", {{"parameters", nn::count_params(*model)},
                                  {"steps", steps},
@@ -116,7 +92,7 @@ ValueReport train_value(const RecapConfig& config) {
   const auto lock = run.start(config::print(step), !checkpoint.empty());
   train::Trainer trainer(std::move(parts));
   const train::Closing closing = trainer.run();
-  return report_of(trainer, closing, value_task, run);
+  return report_of(trainer, closing, run, run.best(), value_task.best(), value_task.last_validation());
 }
 
 }  // namespace flexor::recap

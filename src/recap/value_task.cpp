@@ -28,19 +28,15 @@ std::vector<std::string> camera_names(const CameraSlots& slots) {
 }
 
 RecapOrderConfig order_config(const ValueStep& step, const ValueData& data, int64_t rank, int64_t world) {
-  RecapOrderConfig config{.lengths = {},
-                          .starts = {},
-                          .weights = {},
-                          .balance = step.data.balance_weights,
+  RecapOrderConfig config{.balance = step.data.balance_weights,
                           .seed = step.data.seed,
                           .micro_batch_size = step.actor.micro_batch_size,
                           .accumulation = step.actor.global_batch_size / step.actor.micro_batch_size / world,
                           .rank = rank,
                           .world = world};
   for (size_t i = 0; i < data.train.size(); ++i) {
-    config.lengths.push_back(data.train[i].num_samples);
-    config.starts.push_back(data.mixture->first_position(static_cast<int64_t>(i)));
-    config.weights.push_back(data.train[i].weight);
+    config.add_dataset(data.train[i].num_samples, data.mixture->first_position(static_cast<int64_t>(i)),
+                       data.train[i].weight);
   }
   return config;
 }
