@@ -47,12 +47,12 @@ FENCES = [
     ("CLI11", r"<CLI/", r"config/[^/]*\.cpp"),
     ("SentencePiece", r"<sentencepiece", r"data/[^/]*\.cpp"),
     ("LibTorch in a header beyond its light core", r"<(torch|caffe2|c10/(?!core/|util/)|ATen/(?!core/(Tensor|Generator)\.h))",
-     r".*\.cpp|tensor/tensor\.h"),
+     r".*\.cpp|tensor/tensor\.h|dist/\w+_c10d\.h"),
     ("standard <format>, which GCC 12 lacks", r"<format>", r"(?!)"),
 ]
 
 # Headers that only their own area may include.
-PRIVATE = re.compile(r"(?P<area>table)/arrow_\w+\.h")
+PRIVATE = re.compile(r"table/arrow_\w+\.h|dist/\w+_c10d\.h")
 
 INCLUDE = re.compile(r'^\s*#\s*include\s+(?:"(?P<own>[^"]+)"|(?P<system><[^>]+>))')
 

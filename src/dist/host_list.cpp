@@ -1,0 +1,92 @@
+#include <algorithm>
+
+#include "base/error.h"
+#include "base/str_cat.h"
+#include "dist/launch_env.h"
+#include "dist/launch_variables.h"
+
+namespace flexor::dist {
+namespace {
+
+constexpr int64_t kMostHosts = 1'000'000;
+
+[[noreturn]] void refuse(std::string_view list, const std::string& where, const std::string& what) {
+  throw Error(ErrorKind::kConfig, str_cat(what, " in the host list '", list, "'"), where);
+}
+
+/// Splits at the commas that stand outside of brackets.
+std::vector<std::string> entries_of(std::string_view list, const std::string& where) {
+  std::vector<std::string> entries(1);
+  int depth = 0;
+  for (const char c : list) {
+    depth += c == '[' ? 1 : c == ']' ? -1 : 0;
+    if (depth < 0 || depth > 1) {
+      refuse(list, where, "brackets do not match");
+    }
+    if (c == ',' && depth == 0) {
+      entries.emplace_back();
+    } else {
+      entries.back() += c;
+    }
+  }
+  if (depth != 0) {
+    refuse(list, where, "brackets do not match");
+  }
+  std::erase(entries, "");
+  return entries;
+}
+
+/// "07-09,11" -> 07, 08, 09, 11
+std::vector<std::string> numbers_of(const std::string& ranges, std::string_view list, const std::string& where) {
+  std::vector<std::string> numbers;
+  size_t at = 0;
+  while (at <= ranges.size()) {
+    const size_t end = std::min(ranges.find(',', at), ranges.size());
+    const std::string range = ranges.substr(at, end - at);
+    const size_t dash = range.find('-');
+    const std::string first = range.substr(0, dash), last = dash == std::string::npos ? first : range.substr(dash + 1);
+    const auto is_digits = [](const std::string& text) {
+      constexpr size_t kMostDigits = 9;
+      return !text.empty() && text.size() <= kMostDigits &&
+             std::ranges::all_of(text, [](char c) { return c >= '0' && c <= '9'; });
+    };
+    if (!is_digits(first) || !is_digits(last) || std::stoll(last) < std::stoll(first) ||
+        std::stoll(last) - std::stoll(first) >= kMostHosts) {
+      refuse(list, where, str_cat("expected numbers or ranges, found '", range, "'"));
+    }
+    for (int64_t i = std::stoll(first); i <= std::stoll(last); ++i) {
+      const std::string digits = std::to_string(i);
+      numbers.push_back(std::string(first.size() - std::min(first.size(), digits.size()), '0') + digits);
+    }
+    at = end + 1;
+  }
+  return numbers;
+}
+
+void expand(const std::string& prefix, const std::string& rest, std::string_view list, const std::string& where,
+            std::vector<std::string>& hosts) {
+  const size_t open = rest.find('[');
+  if (open == std::string::npos) {
+    hosts.push_back(prefix + rest);
+    return;
+  }
+  const size_t close = rest.find(']', open);
+  for (const std::string& number : numbers_of(rest.substr(open + 1, close - open - 1), list, where)) {
+    expand(prefix + rest.substr(0, open) + number, rest.substr(close + 1), list, where, hosts);
+    if (static_cast<int64_t>(hosts.size()) > kMostHosts) {
+      refuse(list, where, "too many hosts");
+    }
+  }
+}
+
+}  // namespace
+
+std::vector<std::string> expand_host_list(std::string_view list, const std::string& where) {
+  std::vector<std::string> hosts;
+  for (const std::string& entry : entries_of(list, where)) {
+    expand({}, entry, list, where, hosts);
+  }
+  return hosts;
+}
+
+}  // namespace flexor::dist

@@ -1,0 +1,34 @@
+#include "dist/launch_variables.h"
+
+#include <charconv>
+
+#include "base/error.h"
+#include "base/str_cat.h"
+
+namespace flexor::dist {
+
+int64_t parse_number(const std::string& text, const std::string& name, int64_t least, int64_t most) {
+  int64_t value = 0;
+  const char* const last = text.data() + text.size();
+  const auto [end, code] = std::from_chars(text.data(), last, value);
+  if (code != std::errc() || end != last || value < least || value > most) {
+    const std::string range =
+        most == INT32_MAX ? str_cat("of at least ", least) : str_cat("from ", least, " to ", most);
+    throw Error(ErrorKind::kConfig, str_cat("expected a whole number ", range, ", found '", text, "'"),
+                str_cat("environment variable ", name));
+  }
+  return value;
+}
+
+int64_t Variables::number(const std::string& name, int64_t fallback, int64_t least, int64_t most) const {
+  const auto found = env_(name);
+  return found ? parse_number(*found, name, least, most) : fallback;
+}
+
+void Variables::refuse_missing(const std::string& missing, const std::string& present) const {
+  throw Error(ErrorKind::kConfig, str_cat("expected a number, since ", present, " is ", text(present), "; found none"),
+              str_cat("environment variable ", missing),
+              str_cat("a launcher sets both; unset ", present, " to run a single process"));
+}
+
+}  // namespace flexor::dist
