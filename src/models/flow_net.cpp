@@ -102,6 +102,18 @@ void FlowNet::params(nn::ParamVisitor& v) {
   }
 }
 
+ModelBlocks FlowNet::blocks() const {
+  const std::string vlm = "paligemma_with_expert.paligemma.", own = "paligemma_with_expert.gemma_expert.";
+  std::vector<ParamBlock> order =
+      layer_blocks(vlm + "model.vision_tower.vision_model.encoder.", paligemma.vision_tower.layers.size());
+  order.push_back({{vlm + "model.language_model.embed_tokens."}, /*read_in_backward=*/false});
+  for (size_t i = 0; i < expert.layers.size(); ++i) {
+    const std::string layer = "layers." + std::to_string(i) + ".";
+    order.push_back({{vlm + "model.language_model." + layer, own + "model." + layer}});
+  }
+  return {{std::move(order)}, {vlm + "lm_head.", own + "lm_head."}};
+}
+
 FlowNet make_flow_net(const PolicyConfig& config) {
   if (const std::vector<config::Finding> findings = schema::check(config, "policy."); !findings.empty()) {
     throw config::to_error(findings);

@@ -9,6 +9,7 @@
 #include "nn/rms_norm.h"
 #include "nn/siglip.h"
 #include "schema/policy_config.h"
+#include "tensor/param_block.h"
 
 namespace flexor::models {
 
@@ -46,6 +47,8 @@ struct FlowNet {
   /// dtype of the attention and MLP weights: float32, or bfloat16 in LeRobot's mixed layout.
   at::ScalarType body_dtype() const { return expert.layers.front().self_attn.q_proj.weight.scalar_type(); }
   void params(nn::ParamVisitor& v);
+  /// SigLIP's layers, the embedding, then the two stacks layer by layer.
+  ModelBlocks blocks() const;
 };
 
 /// Uninitialised parameters of the sizes and the dtype that `config` asks for. With bfloat16 the vision tower, the

@@ -3,6 +3,7 @@
 #include "models/masks.h"
 #include "nn/attention.h"
 #include "nn/checkpoint.h"
+#include "nn/run_block.h"
 #include "tensor/tap.h"
 #include "tensor/tensor.h"
 
@@ -145,7 +146,8 @@ Tensor run_joint(FlowNet& net, const Prefix& prefix, const Tensor& suffix, const
                          options.fused_attention);
     };
     const nn::Tensors in{p, s, condition};
-    const nn::Tensors out = options.gradient_checkpointing ? nn::checkpoint(layer, in) : layer(in);
+    const Tensor& parameter = net.paligemma.layers[i].self_attn.q_proj.weight;
+    const nn::Tensors out = nn::run_block(parameter, layer, in, options.gradient_checkpointing);
     p = out[0];
     s = out[1];
     for (const char* name : {"layer_first", "layer_last"}) {

@@ -8,6 +8,7 @@
 #include "nn/param_visitor.h"
 #include "schema/batch.h"
 #include "schema/policy_config.h"
+#include "tensor/param_block.h"
 
 namespace flexor::models {
 
@@ -63,6 +64,8 @@ class PolicyModel {
   virtual ComputeOptions& options() = 0;
   /// Parameters in LeRobot's order, named without the leading "model.".
   virtual void params(nn::ParamVisitor& visitor) = 0;
+  /// The order in which loss() goes through them.
+  virtual ModelBlocks blocks() const = 0;
 
   /// Flow-matching loss. @param noise [B, T, max_action_dim] float32  @param time [B] float32 in (0, 1]
   /// @throws Error(kData) if a batch tensor does not fit the configuration

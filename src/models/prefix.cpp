@@ -4,9 +4,8 @@
 #include <cmath>
 #include <string>
 
-#include "nn/checkpoint.h"
-#include "nn/named_params.h"
 #include "nn/resize_with_pad.h"
+#include "nn/run_block.h"
 #include "tensor/tap.h"
 #include "tensor/tensor.h"
 
@@ -30,16 +29,10 @@ Tensor encode(FlowNet& net, const std::vector<CameraInput>& cameras, int64_t bat
   for (const CameraInput& camera : cameras) {
     pixels.push_back(camera.pixels);
   }
-  Paligemma& p = net.paligemma;
-  const auto run = [&p, batch, fused = options.fused_attention](const nn::Tensors& in) {
-    const Tensor patches = p.vision_tower(in[0], fused);
-    tap("vision_tower.0", patches.narrow(0, 0, batch));
-    return nn::Tensors{p.projector(patches, fused)};
-  };
-  const nn::Tensors in{at::cat(pixels)};
-  const bool trained =
-      options.gradient_checkpointing && (nn::any_trainable(p.vision_tower) || nn::any_trainable(p.projector));
-  return trained ? nn::checkpoint(run, in)[0] : run(in)[0];
+  const Paligemma& p = net.paligemma;
+  const Tensor patches = p.vision_tower(at::cat(pixels), options.fused_attention, options.gradient_checkpointing);
+  tap("vision_tower.0", patches.narrow(0, 0, batch));
+  return p.projector(patches, options.fused_attention);
 }
 
 /// Columns up to the last real token of any prompt.
@@ -50,7 +43,8 @@ int64_t longest_prompt(const Tensor& mask) {
 
 Tensor embed_tokens(FlowNet& net, const Tensor& tokens) {
   const Tensor& table = net.paligemma.embed_tokens;
-  const Tensor rows = at::embedding(table, tokens, kPadToken);
+  const auto look_up = [&table](const nn::Tensors& in) { return nn::Tensors{at::embedding(table, in[0], kPadToken)}; };
+  const Tensor rows = nn::run_block(table, look_up, {tokens}, /*recompute=*/false)[0];
   // The factor is rounded to the table's dtype first, as the reference's is (45.25 for width 2048 in bfloat16).
   return rows * at::scalar_tensor(std::sqrt(static_cast<double>(table.size(1))), table.options());
 }

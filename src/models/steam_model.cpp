@@ -13,8 +13,8 @@
 #include "models/value_weights.h"
 #include "nn/attention.h"
 #include "nn/autocast.h"
-#include "nn/checkpoint.h"
 #include "nn/named_params.h"
+#include "nn/run_block.h"
 #include "tensor/rng.h"
 #include "tensor/tensor.h"
 #include "tensor/torch_file.h"
@@ -60,8 +60,11 @@ Tensor run_causal(Gemma3Stack& gemma3, const Gemma3Size& size, const Tensor& tok
                       local = nn::rope_table(positions, size.head_dim, dtype, false, size.rope_local_base_freq);
   const Tensor full_mask = causal_mask(pad, L + 1), local_mask = causal_mask(pad, size.sliding_window);
   const bool fused = options.fused;
-  Tensor h =
-      (at::embedding(gemma3.embed_tokens, tokens, kPadToken) * std::sqrt(static_cast<double>(size.width))).to(dtype);
+  const auto look_up = [&gemma3](const nn::Tensors& in) {
+    return nn::Tensors{at::embedding(gemma3.embed_tokens, in[0], kPadToken)};
+  };
+  const Tensor rows = nn::run_block(gemma3.embed_tokens, look_up, {tokens}, /*recompute=*/false)[0];
+  Tensor h = (rows * std::sqrt(static_cast<double>(size.width))).to(dtype);
   for (size_t i = 0; i < gemma3.layers.size(); ++i) {
     nn::Gemma3Layer& layer = gemma3.layers[i];
     const bool is_full = std::ranges::find(size.full_layers, static_cast<int64_t>(i)) != size.full_layers.end();
@@ -74,7 +77,7 @@ Tensor run_causal(Gemma3Stack& gemma3, const Gemma3Size& size, const Tensor& tok
           layer.finish(in[0], nn::attend(layer.queries(n, rope, fused), kv.k, kv.v, mask, fused), fused)};
     };
     const bool again = options.gradient_checkpointing && (h.requires_grad() || nn::any_trainable(layer));
-    h = again ? nn::checkpoint(run, {h})[0] : run({h})[0];
+    h = nn::run_block(layer.self_attn.q_proj.weight, run, {h}, again)[0];
   }
   return gemma3.norm(h, {}, fused).y;
 }
@@ -92,12 +95,8 @@ Tensor encode(SteamMember& member, const std::vector<ValueCamera>& cameras, cons
     pixels.push_back(normalised(camera.pixels, config));
   }
   const int64_t heads = config.architecture.vision.num_heads;
-  const auto run = [&member, heads, fused = options.fused](const nn::Tensors& in) {
-    return nn::Tensors{member.vision.pool(member.vision.tower(in[0], fused), heads, fused)};
-  };
-  const nn::Tensors in{at::cat(pixels)};
-  const bool again = options.gradient_checkpointing && nn::any_trainable(member.vision);
-  const Tensor pooled = again ? nn::checkpoint(run, in)[0] : run(in)[0];  // [C 2 B, W]
+  const Tensor patches = member.vision.tower(at::cat(pixels), options.fused, options.gradient_checkpointing);
+  const Tensor pooled = member.vision.pool(patches, heads, options.fused);  // [C 2 B, W]
   return pooled.view({static_cast<int64_t>(cameras.size()), cameras[0].pixels.size(0), pooled.size(1)});
 }
 
@@ -215,6 +214,20 @@ void SteamEnsemble::params(nn::ParamVisitor& visitor) {
   for (size_t m = 0; m < members_.size(); ++m) {
     visitor.scope("members." + std::to_string(m), members_[m]);
   }
+}
+
+ModelBlocks SteamEnsemble::blocks() const {
+  ModelBlocks blocks;
+  for (size_t m = 0; m < members_.size(); ++m) {
+    const std::string member = str_cat("members.", m, ".");
+    std::vector<ParamBlock> order =
+        layer_blocks(member + "vision_tower.vision_model.encoder.", members_[m].vision.tower.layers.size());
+    order.push_back({{member + "gemma3.model.embed_tokens."}, /*read_in_backward=*/false});
+    const std::vector<ParamBlock> layers = layer_blocks(member + "gemma3.model.", members_[m].gemma3.layers.size());
+    order.insert(order.end(), layers.begin(), layers.end());
+    blocks.sequences.push_back(std::move(order));
+  }
+  return blocks;
 }
 
 Tensor SteamEnsemble::logits(size_t index, const SteamBatch& batch, at::Generator* dropout) {

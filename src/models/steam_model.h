@@ -68,6 +68,8 @@ class SteamEnsemble {
   std::vector<SteamMember>& members() { return members_; }
   /// "members.0.vision_tower...", ...
   void params(nn::ParamVisitor& visitor);
+  /// One sequence a member: SigLIP's layers, the embedding, Gemma3's layers.
+  ModelBlocks blocks() const;
 
   /// @param dropout  null: none  @return [B, num_bins] float32  @throws Error(kData)
   at::Tensor logits(size_t member, const SteamBatch& batch, at::Generator* dropout = nullptr);

@@ -12,8 +12,8 @@
 #include "models/masks.h"
 #include "nn/attention.h"
 #include "nn/autocast.h"
-#include "nn/checkpoint.h"
 #include "nn/named_params.h"
+#include "nn/run_block.h"
 #include "tensor/tap.h"
 #include "tensor/tensor.h"
 
@@ -67,13 +67,8 @@ Tensor encode_pictures(ValueNet& net, const std::vector<ValueCamera>& cameras, c
     pixels.push_back(to_signed(camera.pixels));
   }
   const auto C = static_cast<int64_t>(cameras.size()), B = cameras[0].pixels.size(0);
-  const auto run = [&net, fused = options.fused](const nn::Tensors& in) {
-    return nn::Tensors{net.multi_modal_proj(net.vision.tower(in[0], fused), fused)};
-  };
-  const nn::Tensors in{at::cat(pixels)};
-  const bool checkpoint =
-      options.gradient_checkpointing && (nn::any_trainable(net.vision) || nn::any_trainable(net.multi_modal_proj));
-  const Tensor features = checkpoint ? nn::checkpoint(run, in)[0] : run(in)[0];  // [C B, N, D]
+  const Tensor patches = net.vision.tower(at::cat(pixels), options.fused, options.gradient_checkpointing);
+  const Tensor features = net.multi_modal_proj(patches, options.fused);  // [C B, N, D]
   const int64_t N = features.size(1), D = features.size(2);
   return features.view({C, B, N, D}).transpose(0, 1).reshape({B, C * N, D});
 }
@@ -83,7 +78,8 @@ ValuePrefix embed_prefix(ValueNet& net, const ValueBatch& batch, const ValueOpti
   const auto cameras = sorted_cameras(batch, options.exact_savings);
   const int64_t L = options.exact_savings ? longest_prompt(batch.token_mask) : batch.token_mask.size(1);
   const Tensor& table = net.gemma3.embed_tokens;
-  const Tensor rows = at::embedding(table, batch.tokens.narrow(1, 0, L), kPadToken);
+  const auto look_up = [&table](const nn::Tensors& in) { return nn::Tensors{at::embedding(table, in[0], kPadToken)}; };
+  const Tensor rows = nn::run_block(table, look_up, {batch.tokens.narrow(1, 0, L)}, /*recompute=*/false)[0];
   const Tensor prompt = rows * std::sqrt(static_cast<double>(table.size(1)));  // [B, L, D]; pictures are not scaled
   std::vector<Tensor> embs, pads;
   if (!cameras.empty()) {
@@ -142,7 +138,8 @@ std::vector<KeyValue> run_gemma3(ValueNet& net, const ValueConfig& config, const
       return nn::Tensors{kv.k, kv.v, next};
     };
     const bool trained = h.requires_grad() || nn::any_trainable(net.gemma3.layers[i]);
-    const nn::Tensors out = options.gradient_checkpointing && trained ? nn::checkpoint(run, {h}) : run({h});
+    const nn::Tensors out =
+        nn::run_block(layer.self_attn.k_proj.weight, run, {h}, options.gradient_checkpointing && trained);
     if (tap_active()) {
       tap(str_cat("kv.", i, ".key"), out[0].transpose(1, 2));
       tap(str_cat("kv.", i, ".value"), out[1].transpose(1, 2));
@@ -170,11 +167,15 @@ Tensor run_expert(ValueNet& net, const ValueConfig& config, const std::vector<Ke
   }
   for (size_t i = 0; i < net.expert.layers.size(); ++i) {
     const nn::GemmaLayer& layer = net.expert.layers[i];
-    const nn::Normed n = layer.input_layernorm(h, {}, fused);
-    const KeyValue own = layer.keys_values(n.y, rope, fused);
-    const Tensor attended = nn::attend(layer.queries(n.y, rope, fused), at::cat({prefix_kv[i].k, own.k}, 1),
-                                       at::cat({prefix_kv[i].v, own.v}, 1), mask, fused);
-    h = layer.finish(h, attended, {}, {}, fused);
+    const auto run = [&](const nn::Tensors& in) {
+      const nn::Normed n = layer.input_layernorm(in[0], {}, fused);
+      const KeyValue own = layer.keys_values(n.y, rope, fused);
+      const Tensor attended = nn::attend(layer.queries(n.y, rope, fused), at::cat({in[1], own.k}, 1),
+                                         at::cat({in[2], own.v}, 1), mask, fused);
+      return nn::Tensors{layer.finish(in[0], attended, {}, {}, fused)};
+    };
+    h = nn::run_block(layer.self_attn.q_proj.weight, run, {h, prefix_kv[i].k, prefix_kv[i].v},
+                      /*recompute=*/false)[0];
   }
   return net.expert.norm(h, {}, fused).y.squeeze(1);
 }
@@ -194,6 +195,10 @@ ValueModel::ValueModel(const ValueConfig& config, const ValueOptions& options) :
     throw config::to_error(findings);
   }
   net_ = make_value_net(config);
+}
+
+ModelBlocks ValueModel::blocks() const {
+  return net_.blocks(options_.exact_savings ? net_.expert.layers.size() : net_.gemma3.layers.size());
 }
 
 void ValueModel::check(const ValueBatch& batch) const {

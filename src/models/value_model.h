@@ -50,6 +50,7 @@ class ValueModel {
   ValueNet& net() { return net_; }
   /// Under the reference's names (value_expert.*, value_head.*).
   void params(nn::ParamVisitor& visitor) { net_.params(visitor); }
+  ModelBlocks blocks() const;  ///< the order in which logits() goes through them
 
   /// @param dropout  draws value_dropout; null: none (evaluation)
   /// @return [B, num_bins] float32

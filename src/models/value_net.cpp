@@ -1,6 +1,7 @@
 #include "models/value_net.h"
 
 #include <string>
+#include <utility>
 
 #include "tensor/tensor.h"
 
@@ -79,6 +80,18 @@ void ValueNet::params(nn::ParamVisitor& v) {
   HeadParams head{*this};
   v.scope("value_expert", backbone);
   v.scope("value_head", head);
+}
+
+ModelBlocks ValueNet::blocks(size_t read) const {
+  const std::string root = "value_expert.", vision_model = root + "vision_tower.vision_model.";
+  std::vector<ParamBlock> order{{{root + "gemma3.model.embed_tokens."}, /*read_in_backward=*/false}};
+  for (const auto& [scope, count] :
+       {std::pair(vision_model + "encoder.", vision.tower.layers.size()), std::pair(root + "gemma3.model.", read),
+        std::pair(root + "experts.value.model.", expert.layers.size())}) {
+    const std::vector<ParamBlock> layers = layer_blocks(scope, count);
+    order.insert(order.end(), layers.begin(), layers.end());
+  }
+  return {{std::move(order)}, {vision_model + "head.", root + "gemma3.model."}};
 }
 
 Gemma3Stack make_gemma3(const Gemma3Size& size) {

@@ -10,6 +10,7 @@
 #include "nn/rms_norm.h"
 #include "nn/siglip.h"
 #include "nn/siglip_pool.h"
+#include "tensor/param_block.h"
 
 namespace flexor::models {
 
@@ -52,6 +53,8 @@ struct ValueNet {
   nn::Linear value_proj;     ///< W -> bins
 
   void params(nn::ParamVisitor& v);
+  /// The embedding, SigLIP's layers, Gemma3's, the expert's. @param read  layers of Gemma3 that are computed
+  ModelBlocks blocks(size_t read) const;
 };
 
 /// Uninitialised float32 parameters.

@@ -9,6 +9,7 @@
 #include "models/tensor_plan.h"
 #include "nn/linear.h"
 #include "nn/named_params.h"
+#include "tensor/absent.h"
 #include "tensor/safetensors.h"
 #include "tensor/tensor.h"
 #include "tensor/torch_file.h"
@@ -112,7 +113,9 @@ void save_weights(PolicyModel& model, const std::string& path) {
   nn::for_each_linear(model, [&](const std::string& name, nn::Linear& layer) {
     if (layer.lora_a.defined()) {
       const auto same = [&](const NamedTensor& tensor) { return tensor.first == "model." + name + ".weight"; };
-      std::find_if(tensors.begin(), tensors.end(), same)->second = layer.merged();
+      std::find_if(tensors.begin(), tensors.end(), same)->second =
+          absent_tensor(layer.weight.sizes(), layer.weight.options().requires_grad(false),
+                        [&layer](int64_t, int64_t) { return layer.merged().view({-1}); });
     }
   });
   write_safetensors(path, tensors);

@@ -1,6 +1,7 @@
 #include "nn/linear.h"
 
 #include "nn/fast_linear.h"
+#include "tensor/absent.h"
 #include "tensor/tensor.h"
 
 namespace flexor::nn {
@@ -16,8 +17,9 @@ Tensor Linear::operator()(const Tensor& x, bool fused) const {
 
 Tensor Linear::merged() const {
   const at::NoGradGuard no_graph;
-  const Tensor update = at::matmul(lora_b.to(at::kFloat), lora_a.to(at::kFloat)) * lora_scale;  // [out, in]
-  return (weight.detach().to(at::kFloat) + update).to(weight.scalar_type());
+  const Tensor a = present(lora_a.detach()).to(at::kFloat), b = present(lora_b.detach()).to(at::kFloat);
+  const Tensor update = at::matmul(b, a) * lora_scale;  // [out, in]
+  return (present(weight.detach()).to(at::kFloat) + update).to(weight.scalar_type());
 }
 
 void Linear::params(ParamVisitor& v) {

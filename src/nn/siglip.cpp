@@ -6,6 +6,8 @@
 
 #include "nn/attention.h"
 #include "nn/fused_ops.h"
+#include "nn/named_params.h"
+#include "nn/run_block.h"
 #include "tensor/tensor.h"
 
 namespace flexor::nn {
@@ -42,6 +44,10 @@ struct ModelParams {
     v.scope("post_layernorm", tower.post_layernorm);
   }
 };
+
+bool is_trained(SiglipLayer layer) {
+  return any_trainable(layer);
+}
 
 /// The reference's vision tower calls PyTorch's kernel even where its language model does not.
 Tensor full_attention(const Tensor& q, const Tensor& k, const Tensor& v, bool fused) {
@@ -81,10 +87,14 @@ Tensor SiglipTower::embed(const Tensor& pixels) const {
   return patches.flatten(2).transpose(1, 2) + position_table;                              // [N, P, W]
 }
 
-Tensor SiglipTower::operator()(const Tensor& pixels, bool fused) const {
+Tensor SiglipTower::operator()(const Tensor& pixels, bool fused, bool recompute) const {
   Tensor h = embed(pixels);
   for (const SiglipLayer& layer : layers) {
-    h = layer(h, num_heads, fused);
+    const auto run = [&layer, heads = num_heads, fused](const Tensors& in) {
+      return Tensors{layer(in[0], heads, fused)};
+    };
+    const bool again = recompute && (h.requires_grad() || is_trained(layer));
+    h = run_block(layer.q_proj.weight, run, {h}, again)[0];
   }
   return post_layernorm(h);
 }

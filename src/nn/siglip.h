@@ -32,8 +32,9 @@ struct SiglipTower {
   int64_t num_heads = 1;
 
   /// @param pixels  [N, 3, S, S] float32 in [-1, 1], S = p * sqrt(P)
-  at::Tensor embed(const at::Tensor& pixels) const;                   ///< patches plus positions, [N, P, W]
-  at::Tensor operator()(const at::Tensor& pixels, bool fused) const;  ///< [N, P, W], after post_layernorm
+  at::Tensor embed(const at::Tensor& pixels) const;  ///< patches plus positions, [N, P, W]
+  /// [N, P, W], after post_layernorm  @param recompute  activation checkpointing, layer by layer
+  at::Tensor operator()(const at::Tensor& pixels, bool fused, bool recompute = false) const;
   /// Names below "vision_tower.".
   void params(ParamVisitor& v);
 };

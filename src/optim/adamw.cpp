@@ -57,6 +57,12 @@ void add(Group& group, Slot& slot) {
 
 }  // namespace
 
+Tensor Slot::share_of(const Tensor& whole) const {
+  return param.sizes() == at::IntArrayRef(shape) ? whole : whole.reshape({-1}).narrow(0, first, param.numel());
+}
+
+AdamW::AdamW(std::vector<Slot> slots, const AdamWConfig& config) : config_(config), slots_(std::move(slots)) {}
+
 AdamW::AdamW(const std::vector<std::pair<std::string, Tensor>>& params, const AdamWConfig& config) : config_(config) {
   if (config.master_dtype != "float32" && config.master_dtype != "none") {
     throw Error(ErrorKind::kConfig,
@@ -68,6 +74,7 @@ AdamW::AdamW(const std::vector<std::pair<std::string, Tensor>>& params, const Ad
   for (const auto& [name, param] : params) {
     Slot& slot = slots_.emplace_back();
     slot.name = name;
+    slot.shape = param.sizes().vec();
     slot.param = param;
     if (config.master_dtype == "float32" && param.requires_grad() && param.scalar_type() != at::kFloat) {
       slot.master = param.detach().to(at::kFloat);
@@ -100,7 +107,7 @@ double AdamW::clip_grads() {
       sum += norm * norm;
     }
   }
-  const double norm = std::sqrt(sum);
+  const double norm = std::sqrt(norm_sum_ ? norm_sum_(sum) : sum);
   const double scale = config_.grad_clip_norm > 0 ? config_.grad_clip_norm / (norm + 1e-6) : 1.0;
   if (scale < 1.0) {  // also skips a norm that is not finite; the caller stops then
     for (Slot& slot : slots_) {

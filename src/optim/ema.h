@@ -22,6 +22,9 @@ void fields(config::FieldTable& table, EmaConfig& config);
 class Ema {
  public:
   Ema(const EmaConfig& config, const std::vector<Slot>& slots);
+  /// With averages that are known already.
+  Ema(const EmaConfig& config, std::vector<std::pair<std::string, at::Tensor>> averages)
+      : decay_(config.decay), averages_(std::move(averages)) {}
 
   void update(const std::vector<Slot>& slots);
 

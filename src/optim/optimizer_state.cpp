@@ -55,13 +55,13 @@ size_t parse_key(const std::string& key, const AdamW& optimizer, const std::stri
 }
 
 Tensor copy_for(const Slot& slot, const Tensor& stored, const std::string& key, const std::string& path) {
-  if (stored.sizes() != slot.param.sizes()) {
+  if (stored.sizes() != at::IntArrayRef(slot.shape)) {
     throw Error(ErrorKind::kCheckpoint,
                 str_cat("tensor '", key, "' has shape ", str_cat(stored.sizes()), ", parameter ", slot.name, " has ",
-                        str_cat(slot.param.sizes())),
+                        str_cat(at::IntArrayRef(slot.shape))),
                 path, "the training state belongs to another model");
   }
-  return stored.to(slot.source().options().requires_grad(false), /*non_blocking=*/false, /*copy=*/true);
+  return slot.share_of(stored).to(slot.source().options().requires_grad(false), /*non_blocking=*/false, /*copy=*/true);
 }
 
 }  // namespace

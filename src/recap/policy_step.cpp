@@ -40,9 +40,10 @@ PolicyFacts facts_of(const PolicyStep& step, const PolicyInputs& inputs) {
 }
 
 /// Optimizer with masters as exact as the weights' file, and averages.
-void add_optimizer(train::TrainerParts& parts, const PolicyInputs& inputs, models::PolicyModel& model) {
+void add_optimizer(train::TrainerParts& parts, const PolicyInputs& inputs, models::PolicyModel& model,
+                   int64_t micro_batches) {
   const train::TrainConfig& run = inputs.plan.config;
-  parts.optimizer = std::make_unique<optim::AdamW>(nn::named_params(model), run.optimizer);
+  parts.optimizer = parts.parallel->make_optimizer(train::parts_of(model), run.optimizer, micro_batches);
   if (!inputs.plan.checkpoint && !run.policy.path.empty()) {
     train::sharpen_masters(*parts.optimizer, run.policy.path, model.config().is_pi05());
   }
@@ -56,6 +57,7 @@ void resume(train::TrainerParts& parts, const PolicyRun& run, GuidedPolicyParts&
   if (task.inputs.plan.checkpoint) {
     parts.progress =
         load_policy_state(run, task.inputs, task.facts, *task.model, *parts.optimizer, parts.ema.get(), task.best);
+    parts.parallel->weights_loaded();
     log_info("resumed", {{"checkpoint", task.inputs.plan.checkpoint->folder}, {"step", parts.progress.step}});
   }
   task.first_step = parts.progress.step;
@@ -86,7 +88,8 @@ PolicyReport train_policy(const RecapConfig& config) {
   task.order = policy_order(step, task.inputs.data, task.rank, task.world);
   const int64_t steps = task.inputs.plan.config.steps = total_steps(step.runner, task.order->steps_per_epoch());
   task.model = train::build_model(task.inputs.plan, task.inputs.policy);
-  add_optimizer(parts, task.inputs, *task.model);
+  add_optimizer(parts, task.inputs, *task.model,
+                step.actor.global_batch_size / step.actor.micro_batch_size / task.world);
   resume(parts, run, task);
   parts.config =
       loop_config(step.runner, run, steps, step.actor.global_batch_size / step.actor.micro_batch_size / task.world);

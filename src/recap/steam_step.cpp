@@ -78,8 +78,10 @@ train::LoopConfig member_loop(const ValueStep& step, const ValueRun& run, int64_
   return config;
 }
 
-std::unique_ptr<optim::AdamW> make_optimizer(const OptimSection& config, models::SteamEnsemble& ensemble) {
-  auto optimizer = std::make_unique<optim::AdamW>(nn::named_params(ensemble), adamw_config(config));
+std::unique_ptr<optim::AdamW> make_optimizer(const ValueStep& step, models::SteamEnsemble& ensemble,
+                                             train::ParallelContext& parallel) {
+  auto optimizer = parallel.make_optimizer(train::parts_of(ensemble), adamw_config(step.actor.optim),
+                                           step.actor.global_batch_size / step.actor.micro_batch_size);
   for (optim::Slot& slot : optimizer->slots()) {
     const bool is_backbone =
         slot.name.find(".vision_tower.") != std::string::npos || slot.name.find(".gemma3.") != std::string::npos;
@@ -115,10 +117,11 @@ ValueReport train_steam(const RecapConfig& config) {
 
   train::TrainerParts parts;
   parts.parallel = train::single_process();
-  parts.optimizer = make_optimizer(step.actor.optim, *ensemble);
+  parts.optimizer = make_optimizer(step, *ensemble, *parts.parallel);
   BestValue best;
   if (!checkpoint.empty()) {
     parts.progress = load_value_state(checkpoint, *parts.optimizer, best);
+    parts.parallel->weights_loaded();
     log_info("resumed", {{"checkpoint", checkpoint}, {"step", parts.progress.step}});
   }
   const RecapSchedule schedule(step.actor.optim, {step.actor.optim.lr, step.actor.optim.value_lr});

@@ -19,8 +19,10 @@
 namespace flexor::recap {
 namespace {
 
-std::unique_ptr<optim::AdamW> make_optimizer(const OptimSection& config, models::ValueModel& model) {
-  auto optimizer = std::make_unique<optim::AdamW>(nn::named_params(model), adamw_config(config));
+std::unique_ptr<optim::AdamW> make_optimizer(const ValueStep& step, models::ValueModel& model,
+                                             train::ParallelContext& parallel) {
+  const int64_t micro_batches = step.actor.global_batch_size / step.actor.micro_batch_size / parallel.world();
+  auto optimizer = parallel.make_optimizer(train::parts_of(model), adamw_config(step.actor.optim), micro_batches);
   for (optim::Slot& slot : optimizer->slots()) {
     slot.group = slot.name.find("value_head") != std::string::npos ? 1 : 0;
   }
@@ -68,10 +70,11 @@ ValueReport train_value(const RecapConfig& config) {
 
   train::TrainerParts parts;
   parts.parallel = train::single_process();
-  parts.optimizer = make_optimizer(step.actor.optim, *model);
+  parts.optimizer = make_optimizer(step, *model, *parts.parallel);
   BestValue best;
   if (!checkpoint.empty()) {
     parts.progress = load_value_state(checkpoint, *parts.optimizer, best);
+    parts.parallel->weights_loaded();
     log_info("resumed", {{"checkpoint", checkpoint}, {"step", parts.progress.step}});
   }
   const RecapSchedule schedule(step.actor.optim, {step.actor.optim.lr, step.actor.optim.value_lr});

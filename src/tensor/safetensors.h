@@ -53,7 +53,8 @@ class SafetensorsFile {
 using NamedTensor = std::pair<std::string, at::Tensor>;
 
 /// Writes tensors in the given order; a tensor is made contiguous and moved to the CPU only while it is written, so the
-/// peak memory is one tensor. Appears under `path` when complete (temporary name, fsync, rename).
+/// peak memory is one tensor; absent ones (tensor/absent.h) are brought then, one by one. Appears under `path` when
+/// complete (temporary name, fsync, rename).
 /// @throws Error(kFile) if the folder is not writable or the disk is full; nothing is left behind
 void write_safetensors(const std::string& path, std::span<const NamedTensor> tensors,
                        const std::map<std::string, std::string>& metadata = {{"format", "pt"}});

@@ -3,6 +3,7 @@
 
 #include "base/atomic_file.h"
 #include "base/json.h"
+#include "tensor/absent.h"
 #include "tensor/safetensors.h"
 #include "tensor/safetensors_dtype.h"
 #include "tensor/tensor.h"
@@ -41,7 +42,7 @@ void write_safetensors(const std::string& path, std::span<const NamedTensor> ten
   file.write(std::as_bytes(std::span(&length, 1)));
   file.write(text);
   for (const size_t i : order) {
-    const Tensor tensor = tensors[i].second.detach().cpu().contiguous();
+    const Tensor tensor = present(tensors[i].second.detach()).cpu().contiguous();
     file.write({static_cast<const std::byte*>(tensor.const_data_ptr()), tensor.nbytes()});
   }
   file.commit();

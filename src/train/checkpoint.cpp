@@ -118,16 +118,16 @@ void point_last(const std::string& checkpoints, const std::string& name) {
   }
 }
 
-/// Tensor of a file for a parameter. @throws Error(kCheckpoint) if its shape differs
-Tensor fitting(const SafetensorsFile& file, const std::string& name, const Tensor& target) {
-  const Tensor stored = file.get(name);
-  if (stored.sizes() != target.sizes()) {
+/// What belongs to a slot of a file's tensor for its parameter. @throws Error(kCheckpoint) if the shape differs
+Tensor fitting(const SafetensorsFile& file, const optim::Slot& slot) {
+  const Tensor stored = file.get(slot.name);
+  if (stored.sizes() != at::IntArrayRef(slot.shape)) {
     throw Error(ErrorKind::kCheckpoint,
-                str_cat("tensor '", name, "' has shape ", str_cat(stored.sizes()), ", the model expects ",
-                        str_cat(target.sizes())),
+                str_cat("tensor '", slot.name, "' has shape ", str_cat(stored.sizes()), ", the model expects ",
+                        str_cat(at::IntArrayRef(slot.shape))),
                 file.path());
   }
-  return stored;
+  return slot.share_of(stored);
 }
 
 bool has_masters(const optim::AdamW& optimizer) {
@@ -139,7 +139,7 @@ void load_masters(optim::AdamW& optimizer, const std::string& path) {
   const SafetensorsFile file = SafetensorsFile::open(path);
   for (optim::Slot& slot : optimizer.slots()) {
     if (slot.master.defined()) {
-      slot.master.copy_(fitting(file, slot.name, slot.master));
+      slot.master.copy_(fitting(file, slot));
     }
   }
 }
@@ -148,7 +148,18 @@ void load_params(optim::AdamW& optimizer, const std::string& path) {
   const SafetensorsFile file = SafetensorsFile::open(path);
   for (optim::Slot& slot : optimizer.slots()) {
     if (slot.param.requires_grad()) {
-      slot.param.detach().copy_(fitting(file, slot.name, slot.param));
+      slot.param.detach().copy_(fitting(file, slot));
+    }
+  }
+}
+
+/// The averages have the order of the trained parameters.
+void load_averages(optim::Ema& ema, const optim::AdamW& optimizer, const std::string& path) {
+  const SafetensorsFile file = SafetensorsFile::open(path);
+  size_t next = 0;
+  for (const optim::Slot& slot : optimizer.slots()) {
+    if (slot.param.requires_grad()) {
+      ema.averages()[next++].second.copy_(fitting(file, slot));
     }
   }
 }
@@ -196,10 +207,7 @@ Progress load_checkpoint(const CheckpointRef& checkpoint, models::PolicyModel& m
     sharpen_masters(optimizer, checkpoint.pretrained(), model.config().is_pi05());
   }
   if (ema != nullptr) {
-    const SafetensorsFile file = SafetensorsFile::open(folder + kEmaFile);
-    for (auto& [name, average] : ema->averages()) {
-      average.copy_(fitting(file, name, average));
-    }
+    load_averages(*ema, optimizer, folder + kEmaFile);
   }
   return read_progress(checkpoint);
 }

@@ -14,6 +14,7 @@
 #include "models/vlm_init.h"
 #include "models/weights.h"
 #include "nn/named_params.h"
+#include "tensor/absent.h"
 #include "tensor/rng.h"
 #include "tensor/tensor.h"
 #include "tensor/torch_file.h"
@@ -120,10 +121,23 @@ void sharpen_masters(optim::AdamW& optimizer, const std::string& weights_path, b
   for (optim::Slot& slot : optimizer.slots()) {
     const auto found = exact.find(slot.name);
     if (slot.master.defined() && found != exact.end()) {
-      slot.master.copy_(found->second);
+      slot.master.copy_(slot.share_of(found->second));
     }
   }
 }
+
+namespace {
+
+/// In another dtype; a tensor that is absent stays so.
+Tensor cast_when_read(const Tensor& tensor, at::ScalarType dtype) {
+  if (!is_absent(tensor)) {
+    return tensor.to(dtype);
+  }
+  return absent_tensor(tensor.sizes(), tensor.options().dtype(dtype),
+                       [tensor, dtype](int64_t, int64_t) { return present(tensor).to(dtype).view({-1}); });
+}
+
+}  // namespace
 
 SwappedParams::SwappedParams(models::PolicyModel& model, const std::vector<std::pair<std::string, Tensor>>& replacement)
     : model_(model) {
@@ -131,7 +145,7 @@ SwappedParams::SwappedParams(models::PolicyModel& model, const std::vector<std::
   nn::for_each_param(model_, [&](const std::string& name, Tensor& parameter) {
     if (const auto found = by_name.find(name); found != by_name.end()) {
       originals_.emplace_back(name, parameter);
-      parameter = found->second.to(parameter.scalar_type());
+      parameter = cast_when_read(found->second, parameter.scalar_type());
     }
   });
 }

@@ -118,8 +118,10 @@ void store_stats(const RunPlan& plan, const Inputs& inputs) {
   }
 }
 
-std::unique_ptr<optim::AdamW> make_optimizer(const RunPlan& plan, models::PolicyModel& model) {
-  auto optimizer = std::make_unique<optim::AdamW>(nn::named_params(model), plan.config.optimizer);
+std::unique_ptr<optim::AdamW> make_optimizer(const RunPlan& plan, models::PolicyModel& model,
+                                             ParallelContext& parallel) {
+  auto optimizer =
+      parallel.make_optimizer(parts_of(model), plan.config.optimizer, accumulation(plan.config, parallel.world()));
   if (!plan.checkpoint && !plan.config.policy.path.empty()) {
     sharpen_masters(*optimizer, plan.config.policy.path, model.config().is_pi05());
   }
@@ -166,16 +168,18 @@ TrainerParts build(const RunPlan& plan, Inputs inputs, std::unique_ptr<ParallelC
   parts.config = loop_config(plan.config, world);
   parts.parallel = std::move(parallel);
   auto model = build_model(plan, inputs.policy);
-  parts.optimizer = make_optimizer(plan, *model);
+  const int64_t num_params = nn::count_params(*model);
+  parts.optimizer = make_optimizer(plan, *model, *parts.parallel);
   if (plan.config.ema.enable) {
     parts.ema = std::make_unique<optim::Ema>(plan.config.ema, parts.optimizer->slots());
   }
   parts.progress = start_progress(plan, *model, parts);
+  parts.parallel->weights_loaded();
   const int64_t micro_steps = parts.config.accumulation, first_batch = parts.progress.step * micro_steps;
   const optim::LrSchedule schedule(plan.config.scheduler, plan.config.optimizer.lr, parts.progress.schedule_steps);
   parts.learning_rates = [schedule](int64_t step) { return std::vector<double>{schedule.lr(step)}; };
   log_info("model ready", {{"policy", inputs.policy.type},
-                           {"parameters", nn::count_params(*model)},
+                           {"parameters", num_params},
                            {"dtype", inputs.policy.dtype},
                            {"accumulation", micro_steps}});
   PolicyTaskParts task{.config = plan.config,

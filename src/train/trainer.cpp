@@ -18,6 +18,18 @@ namespace {
 
 constexpr size_t kLossWindow = 50;
 
+/// While it lives, ranks may run the model without gradient.
+class WeightsHeld {
+ public:
+  explicit WeightsHeld(ParallelContext& parallel) : parallel_(parallel) { parallel_.hold_weights(); }
+  ~WeightsHeld() { parallel_.drop_weights(); }
+  WeightsHeld(const WeightsHeld&) = delete;
+  WeightsHeld& operator=(const WeightsHeld&) = delete;
+
+ private:
+  ParallelContext& parallel_;
+};
+
 }  // namespace
 
 Trainer::Trainer(TrainerParts parts)
@@ -68,7 +80,7 @@ StepRecord Trainer::train_step() {
       parts_.ema->update(parts_.optimizer->slots());
     }
   }
-  parts_.optimizer->zero_grad();
+  parts_.parallel->end_step(*parts_.optimizer);
   parts_.task->step_done();
   ++parts_.progress.step;
   record.loss = loss;
@@ -85,6 +97,7 @@ double Trainer::forward_backward(StepRecord& record) {
   for (int64_t i = 0; i < accumulation; ++i) {
     const double start = wall_seconds(), waited = parts_.task->waited_s();
     parts_.task->fetch();
+    parts_.parallel->begin_micro_batch(/*is_last=*/i + 1 == accumulation);
     record.data_s += wall_seconds() - start;
     record.waited_s += parts_.task->waited_s() - waited;
     Tensor scaled;
@@ -97,7 +110,7 @@ double Trainer::forward_backward(StepRecord& record) {
     }
     const TraceScope scope("train.backward");
     scaled.backward();
-    parts_.optimizer->collect_grads();
+    parts_.parallel->end_micro_batch(*parts_.optimizer);
   }
   return loss;
 }
@@ -154,6 +167,7 @@ bool Trainer::validate_if_due() {
   if (!due(parts_.config.eval_freq)) {
     return false;
   }
+  const WeightsHeld weights(*parts_.parallel);
   try {
     return parts_.task->validate(metrics_, parts_.progress.step);
   } catch (const Error& error) {
@@ -173,14 +187,14 @@ void Trainer::save_if_due(bool wanted) {
 
 void Trainer::save() {
   const double start = wall_seconds();
-  if (parts_.parallel->is_main()) {
-    last_checkpoint_ = parts_.task->save({.optimizer = *parts_.optimizer,
-                                          .ema = parts_.ema.get(),
+  const auto write = [this](const optim::AdamW& optimizer, const optim::Ema* ema) {
+    last_checkpoint_ = parts_.task->save({.optimizer = optimizer,
+                                          .ema = ema,
                                           .progress = parts_.progress,
                                           .next_lr = parts_.learning_rates(parts_.progress.step).front(),
                                           .world = parts_.parallel->world()});
-  }
-  parts_.parallel->barrier();
+  };
+  parts_.parallel->save(*parts_.optimizer, parts_.ema.get(), write);
   last_saved_ = parts_.progress.step;
   log_info("checkpoint saved", {{"step", parts_.progress.step},
                                 {"folder", last_checkpoint_},
