@@ -16,7 +16,7 @@ cd "$(dirname "$0")/.."
 packages=(
   g++ cmake ninja-build make pkg-config ccache mold binutils
   libavformat-dev libavcodec-dev libavutil-dev libswscale-dev
-  libspdlog-dev nlohmann-json3-dev libyaml-cpp-dev libcli11-dev libsentencepiece-dev
+  libspdlog-dev nlohmann-json3-dev libyaml-cpp-dev libcli11-dev libsentencepiece-dev libhwloc-dev
   libgtest-dev libgmock-dev
   python3 python3-venv ca-certificates
 )

@@ -16,7 +16,8 @@ constexpr const Command* kCommands[] = {
     &kRecapRelabel,   &kRecapPolicy,
     &kAlignRecord,    &kBenchTrain,
     &kBenchSample,    &kBenchLoader,
-    &kBenchValue,     &kHelp,
+    &kBenchValue,     &kLaunch,
+    &kHelp,
 };
 
 }  // namespace

@@ -24,6 +24,7 @@ extern const Command kDatasetStats;
 extern const Command kDatasetStatsDiff;
 extern const Command kEval;
 extern const Command kHelp;
+extern const Command kLaunch;
 extern const Command kPredict;
 extern const Command kRecapAdvantages;
 extern const Command kRecapPolicy;

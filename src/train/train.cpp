@@ -14,6 +14,9 @@
 #include "base/log.h"
 #include "base/str_cat.h"
 #include "data/prompt_check.h"
+#include "dist/binding.h"
+#include "dist/cpu_mask.h"
+#include "dist/launch_env.h"
 #include "nn/named_params.h"
 #include "schema/openpi_policy.h"
 #include "tensor/tensor.h"
@@ -162,7 +165,9 @@ LoopConfig loop_config(const TrainConfig& config, int64_t world) {
           .log_style = config.log.style};
 }
 
-TrainerParts build(const RunPlan& plan, Inputs inputs, std::unique_ptr<ParallelContext> parallel) {
+/// @param slice  the processors of this process
+TrainerParts build(const RunPlan& plan, Inputs inputs, const dist::Slice& slice,
+                   std::unique_ptr<ParallelContext> parallel) {
   TrainerParts parts;
   const int64_t world = parallel->world(), rank = parallel->rank();
   parts.config = loop_config(plan.config, world);
@@ -192,6 +197,7 @@ TrainerParts build(const RunPlan& plan, Inputs inputs, std::unique_ptr<ParallelC
                        .processor_source = inputs.processor_source,
                        .lerobot_config = earlier_train_config(plan)};
   if (inputs.data) {
+    const dist::ScopedCpus decoding(slice.loader_cpus);  // the loader's threads start here
     task.source = dataset_source(plan.config, inputs.policy, *inputs.data, inputs.processor, rank, world, first_batch);
     if (inputs.data->held_out && plan.config.eval_freq > 0) {
       task.validator = std::make_unique<Validator>(plan.config, inputs.policy, inputs.data->held_out, inputs.processor);
@@ -213,25 +219,32 @@ void check_unchanged(const RunPlan& plan, const config::Sources& sources) {
   }
 }
 
-/// What holds for the whole process.
-void apply_settings(const TrainConfig& config) {
+/// What holds for the whole process. Before anything computes: threads inherit the processors of the one that starts
+/// them.
+dist::Slice apply_settings(const TrainConfig& config) {
+  dist::Slice slice;
+  if (config.runtime.bind != "none") {
+    const dist::Launch launch = dist::resolve_launch(dist::process_env());
+    slice = dist::bind(launch.local_rank, launch.local_world, config.runtime.bind, config.num_workers);
+  }
   if (config.threads > 0) {
     at::set_num_threads(static_cast<int>(config.threads));
   }
   at::globalContext().setDeterministicAlgorithms(config.deterministic, /*warn_only=*/false);
+  return slice;
 }
 
 }  // namespace
 
 TrainerParts open_run(const RunPlan& plan) {
-  apply_settings(plan.config);
-  return build(plan, prepare(plan), single_process());
+  const dist::Slice slice = apply_settings(plan.config);
+  return build(plan, prepare(plan), slice, single_process());
 }
 
 RunResult run(const config::Sources& sources) {
   install_interrupt_handlers();
   const RunPlan plan = plan_run(sources, launched_world());
-  apply_settings(plan.config);
+  const dist::Slice slice = apply_settings(plan.config);
   check_memory(plan.config, plan.checkpoint ? resumed_policy(plan) : plan.config.policy.config);
   const Inputs inputs = prepare(plan);
   check_writable_folder(plan.config.output_dir);
@@ -239,7 +252,7 @@ RunResult run(const config::Sources& sources) {
   check_unchanged(plan, sources);
   auto parallel = single_process();
   const int64_t world = parallel->world();
-  TrainerParts parts = build(plan, inputs, std::move(parallel));
+  TrainerParts parts = build(plan, inputs, slice, std::move(parallel));
   start_run_folder(
       plan);  // from here on the run exists: what failed above leaves an empty folder, free for another try
   store_stats(plan, inputs);

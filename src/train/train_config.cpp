@@ -66,7 +66,10 @@ void fields(config::FieldTable& table, ParallelSection& c) {
   table("strategy", c.strategy, "how ranks share the work").choices({"none"});
 }
 void fields(config::FieldTable& table, RuntimeSection& c) {
-  table("bind", c.bind, "binding of threads to cores").choices({"none"});
+  table("bind", c.bind,
+        "binding to processors: coarse = each rank keeps to its share of the cores, by NUMA node; fine = decoding has "
+        "cores of its own in it, too")
+      .choices({"none", "coarse", "fine"});
 }
 void fields(config::FieldTable& table, DistSection& c) {
   table("timeout_s", c.timeout_s, "seconds after which a rank that does not answer is an error").range(1, 1e6);
