@@ -1,4 +1,8 @@
+#include <alloca.h>
+#include <array>
+#include <climits>
 #include <csignal>
+#include <cstring>
 #include <fcntl.h>
 #include <iostream>
 #include <string>
@@ -24,6 +28,60 @@ void hold_standard_descriptors() {
     }
   }
 }
+
+#ifndef __SANITIZE_ADDRESS__  // its runtime is not ready so early
+
+bool is_variable(const char* entry, const char* name) {
+  return std::strncmp(entry, name, std::strlen(name)) == 0 && entry[std::strlen(name)] == '=';
+}
+
+/// The commands that keep LibTorch's threads busy; the others are over sooner than a second start would take.
+bool computes(char** argv) {
+  for (char** word = argv; word[0] != nullptr && word[1] != nullptr; ++word) {
+    if (word[1][0] != '-') {  // behind the flags that every command takes
+      for (const char* command : {"train", "recap", "eval", "predict", "align", "bench"}) {
+        if (std::strcmp(word[1], command) == 0) {
+          return true;
+        }
+      }
+      return false;
+    }
+  }
+  return false;
+}
+
+/// LibTorch's threads spin while they wait for work, which costs several times the time on a machine that others use
+/// too. Whether they do is read from the environment when the OpenMP library is loaded, and nowhere else; so unless the
+/// user has decided, the program starts once more with OMP_WAIT_POLICY=PASSIVE, before any library has initialised
+/// itself: that takes some 45 ms. Without /proc, or when it cannot start, it just goes on.
+void wait_passively(int /*argc*/, char** argv, char** environment) {
+  if (!computes(argv)) {
+    return;
+  }
+  size_t count = 0;
+  for (; environment[count] != nullptr; ++count) {
+    if (is_variable(environment[count], "OMP_WAIT_POLICY") || is_variable(environment[count], "GOMP_SPINCOUNT")) {
+      return;
+    }
+  }
+  std::array<char, PATH_MAX> program;
+  const ssize_t length = ::readlink("/proc/self/exe", program.data(), program.size() - 1);
+  if (length <= 0) {
+    return;
+  }
+  program[static_cast<size_t>(length)] = '\0';
+  auto** extended = static_cast<char**>(alloca((count + 2) * sizeof(char*)));
+  std::memcpy(extended, environment, count * sizeof(char*));
+  static char passive[] = "OMP_WAIT_POLICY=PASSIVE";
+  extended[count] = passive;
+  extended[count + 1] = nullptr;
+  ::execve(program.data(), argv, extended);
+}
+
+/// What the loader calls before the initialisers of the libraries.
+[[gnu::section(".preinit_array"), gnu::used]] void (*first_of_all)(int, char**, char**) = &wait_passively;
+
+#endif
 
 }  // namespace
 
