@@ -8,7 +8,8 @@ namespace flexor {
 using FetchValues = std::function<at::Tensor(int64_t first, int64_t count)>;
 
 // An absent tensor has shape, dtype and device, but its values are elsewhere: on other ranks, or yet to be computed.
-// Views and copies of the handle are absent too. No operator may read it; present() brings the values.
+// What is detached or was viewed before is absent too; views cannot be made. No operator may read it; present() brings
+// the values.
 
 /// @param fetch  brings its values, in the tensor's dtype; called once for each present()
 at::Tensor absent_tensor(at::IntArrayRef shape, const at::TensorOptions& options, FetchValues fetch);
