@@ -99,9 +99,7 @@ AdvantageFile read_advantages(const std::string& root, std::string_view tag) {
   if (reader.find("dataset_name") != nullptr && reader.num_rows() > 0) {
     file.dataset_name = reader.read_texts("dataset_name", 0, 1).front();
   }
-  if (const std::string text = reader.metadata(kSidecarMetadata); !text.empty()) {
-    file.made_by = Json::parse(text, file.path);
-  }
+  file.made_by = made_by(reader);
   const auto& scores = rows.advantage_continuous;
   const auto bad = std::find_if(scores.begin(), scores.end(), [](double score) { return !std::isfinite(score); });
   if (bad != scores.end()) {

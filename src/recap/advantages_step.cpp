@@ -16,6 +16,7 @@
 #include "data/mixture.h"
 #include "recap/advantages.h"
 #include "recap/advantages_part.h"
+#include "recap/mixture_config.h"
 
 namespace flexor::recap {
 
@@ -124,6 +125,7 @@ AdvantagesStepRun::AdvantagesStepRun(const RecapConfig& config) : config_(config
 void AdvantagesStepRun::open_part(const DatasetEntry& entry, const ReturnsSidecar& returns) {
   const DataSection& data = config_.advantages.data;
   LabelledDataset labelled = open_labelled(data, entry);
+  (void)read_mixture_config(mixture_path(labelled.root));  // which is added to in the end
   FrameColumns frames = columns_of(labelled.dataset, returns);
   check_frame_order(frames, labelled.root);
   const int64_t size = frames.size();

@@ -59,10 +59,10 @@ void AdvantagesStepRun::write(const Json& judge, AdvantagesResult& result) {
     report.sidecar = str_cat(part.labelled.root, "/meta/", sidecar_name("advantages", section.tag));
     write_advantages(report.sidecar, part.rows, part.labelled.name,
                      provenance(config_, range_, part.labelled.type, labels, judge));
-    const std::string mixture_path = part.labelled.root + "/meta/mixture_config.yaml";
-    Json noted = read_mixture_config(mixture_path);
+    const std::string path = mixture_path(part.labelled.root);
+    Json noted = read_mixture_config(path);
     note_advantages(noted, range_, mixture, section.tag, labels.threshold, section.positive_quantile);
-    write_file_atomic(mixture_path, block_yaml(noted));
+    write_file_atomic(path, block_yaml(noted));
     log_info("advantages written",
              {{"file", report.sidecar}, {"frames", report.frames}, {"positive", report.positive}});
     result.reports.push_back(std::move(report));

@@ -21,9 +21,14 @@ std::vector<std::string> data_files(const std::string& root) {
   }
   std::vector<std::string> files;
   for (const auto& entry : fs::recursive_directory_iterator(folder)) {
-    if (entry.is_regular_file() && entry.path().extension() == ".parquet") {
-      files.push_back(entry.path().string());
+    if (entry.path().extension() != ".parquet" || entry.is_directory()) {
+      continue;
     }
+    if (!entry.is_regular_file()) {
+      throw Error(ErrorKind::kFile, entry.exists() ? "this is no file" : "the link leads to no file",
+                  entry.path().string(), "copy the dataset again; its episodes would be missing");
+    }
+    files.push_back(entry.path().string());
   }
   if (files.empty()) {
     throw Error(ErrorKind::kFile, "no Parquet file below data/", root, "copy the dataset again");

@@ -36,7 +36,7 @@ std::optional<double> number_at(const Json* place, const char* key) {
 /// What the reference's files say: meta/mixture_config.yaml below the tag, else at its top; else the smallest score of
 /// a positive frame, where not all are positive anyway.
 std::optional<double> noted_threshold(const JudgedDataset& dataset, const std::string& tag) {
-  const Json noted = read_mixture_config(dataset.root + "/meta/mixture_config.yaml");
+  const Json noted = read_mixture_config(mixture_path(dataset.root));
   const Json* tags = noted.find("tags");
   for (const Json* place : {tags == nullptr ? nullptr : tags->find(tag), &noted}) {
     for (const char* key : {"unified_threshold", "positive_threshold"}) {

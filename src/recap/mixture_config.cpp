@@ -13,6 +13,8 @@
 namespace flexor::recap {
 namespace {
 
+constexpr const char* kWrittenAgain = "delete the file: it is written again";
+
 std::string scalar(const Json& value) {
   std::string text = config::to_yaml(value);  // also of empty lists and maps: in one line
   while (!text.empty() && text.back() == '\n') {
@@ -84,17 +86,29 @@ std::string block_yaml(const Json& value) {
   return out;
 }
 
+std::string mixture_path(const std::string& root) {
+  return root + "/meta/mixture_config.yaml";
+}
+
 Json read_mixture_config(const std::string& path) {
   if (!std::filesystem::exists(path)) {
     return Json::object();
   }
-  std::vector<config::Finding> findings;
-  const Json json = config::to_json(config::parse_yaml(read_file(path), path, findings));
-  if (!findings.empty()) {
-    throw config::to_error(findings);
+  Json json;
+  try {
+    std::vector<config::Finding> findings;
+    json = config::to_json(config::parse_yaml(read_file(path), path, findings));
+    if (!findings.empty()) {
+      throw config::to_error(findings);
+    }
+  } catch (const Error& error) {
+    if (error.kind() != ErrorKind::kConfig) {
+      throw;
+    }
+    throw Error(ErrorKind::kData, error.what(), error.where().empty() ? path : error.where(), kWrittenAgain);
   }
   if (!json.is_object() && !json.is_null()) {
-    throw Error(ErrorKind::kData, "expected keys and values", path, "delete the file: it is written again");
+    throw Error(ErrorKind::kData, "expected keys and values", path, kWrittenAgain);
   }
   return json.is_null() ? Json::object() : json;
 }

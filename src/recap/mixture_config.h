@@ -18,7 +18,10 @@ struct MixtureDataset {
 /// Text in the block style of PyYAML's dump: lists at the indentation of their key, keys in their order.
 std::string block_yaml(const Json& value);
 
-/// An existing file as JSON, {} if there is none. @throws Error(kFile), Error(kConfig)
+/// ROOT/meta/mixture_config.yaml
+std::string mixture_path(const std::string& root);
+
+/// An existing file as JSON, {} if there is none. @throws Error(kFile), Error(kData)
 Json read_mixture_config(const std::string& path);
 
 /// What step 3 notes: ranges, datasets, and unified_threshold and positive_quantile, below tags.TAG or at top level.

@@ -31,6 +31,7 @@ Json state_json(const PolicyFacts& facts, const train::LoopState& state, const B
                             {"labels_sha256", facts.labels_hash},
                             {"norm_stats", facts.stats_source},
                             {"norm_stats_sha256", facts.stats_hash}});
+  add_validation_due(json, state.progress);
   add_best(json, best);
   return json;
 }
@@ -88,12 +89,14 @@ train::Progress load_policy_state(const PolicyRun& run, const PolicyInputs& inpu
                                   BestValue& best) {
   const train::CheckpointRef& checkpoint = *inputs.plan.checkpoint;
   const std::string path = run.state_file(checkpoint.folder);
-  const Json stored = Json::read_file(path);
+  const Json stored = read_state(path);
   refuse_other(stored, "labels_sha256", facts.labels_hash, "the labels", path);
   refuse_other(stored, "norm_stats_sha256", facts.stats_hash, "the statistics of state and action", path);
   facts.stats_source = stored.at("norm_stats").as_string();
   best = best_of(stored);
-  return train::load_checkpoint(checkpoint, model, optimizer, ema, /*is_lora=*/false);
+  train::Progress progress = train::load_checkpoint(checkpoint, model, optimizer, ema, /*is_lora=*/false);
+  progress.validation_due = validation_due_of(stored);
+  return progress;
 }
 
 }  // namespace flexor::recap

@@ -19,7 +19,7 @@ class PolicyRun : public TrainingFolder {
  public:
   /// @param output_dir  OUT, which need not exist
   explicit PolicyRun(const std::string& output_dir)
-      : TrainingFolder(output_dir + "/policy", "a RECAP policy", "policy_state.json") {}
+      : TrainingFolder(output_dir + "/policy", "a RECAP policy", "policy_state.json", "pretrained_model/") {}
 
   /// `best`, else `last`: .../global_step_N. @throws Error(kFile) if there is neither
   std::string best() const;

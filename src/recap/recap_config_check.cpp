@@ -53,6 +53,9 @@ class Rules {
               str_cat("expected column, episodes or list, found '", from, "'"));
       require(from != "list" || entries[i].success_episodes, key + ".success_episodes",
               "success_from is list, but no list is given");
+      require(!entries[i].success_episodes || !is_sft(entries[i].type.empty() ? default_type : entries[i].type),
+              key + ".success_episodes", "every episode of type sft is a success, but a list is given",
+              "type: rollout");
       require(entries[i].episode_percentage > 0, key + ".episode_percentage", "expected more than 0, found 0");
     }
   }

@@ -1,5 +1,6 @@
 #include "recap/relabel.h"
 
+#include <cmath>
 #include <utility>
 
 #include "base/error.h"
@@ -43,6 +44,13 @@ AdvantageRows recompute(const Source& source, const ReturnsSidecar& returns, con
     throw Error(ErrorKind::kData, "the sidecar has no value_current, which another look-ahead needs", source.file.path,
                 "flexor recap advantages --config FILE; labels of an ensemble (STEAM) have none");
   }
+  for (size_t i = 0; i < old.size(); ++i) {
+    if (!std::isfinite(old.value_current[i])) {
+      throw Error(ErrorKind::kData, str_cat("value_current is ", old.value_current[i], ", expected a finite number"),
+                  str_cat(source.file.path, ", episode ", old.episode_index[i], ", frame ", old.frame_index[i]),
+                  "flexor recap advantages --config FILE writes them again");
+    }
+  }
   FrameColumns frames{old.episode_index, old.frame_index, {}, {}};
   check_frame_order(frames, source.file.path);
   for (const int64_t row : returns_rows(old, returns)) {
@@ -61,7 +69,7 @@ ReturnRange range_of(const DataSection& data, const Source& source, const std::v
       range = {low->as_double(), high->as_double()};
     }
   };
-  const Json mixture = read_mixture_config(source.root + "/meta/mixture_config.yaml");
+  const Json mixture = read_mixture_config(mixture_path(source.root));
   take(mixture.find("global_return_min"), mixture.find("global_return_max"));
   if (source.file.made_by) {
     take(source.file.made_by->find("return_min"), source.file.made_by->find("return_max"));
@@ -76,6 +84,7 @@ std::vector<Source> read_sources(const RecapConfig& config, const std::string& t
     Source& source = sources.emplace_back();
     source.root = resolved_path(data, entry.dataset_path);
     source.file = read_advantages(source.root, tag);
+    (void)read_mixture_config(mixture_path(source.root));  // before anything is written
     source.pool.name = entry.shown_name();
     source.pool.type = entry.type.empty() ? data.dataset_type : entry.type;
   }
@@ -190,10 +199,10 @@ RelabelResult relabel(const RecapConfig& config, const RelabelOptions& options) 
     report.sidecar = str_cat(source.root, "/meta/", sidecar_name("advantages", new_tag));
     write_source(source, report.sidecar, options.lookahead.has_value(),
                  provenance(source, config, options, labels, source_tag, new_tag));
-    const std::string mixture_path = source.root + "/meta/mixture_config.yaml";
-    Json mixture = read_mixture_config(mixture_path);
+    const std::string path = mixture_path(source.root);
+    Json mixture = read_mixture_config(path);
     note_relabel(mixture, names, new_tag, labels.threshold, section.positive_quantile, !options.reference);
-    write_file_atomic(mixture_path, block_yaml(mixture));
+    write_file_atomic(path, block_yaml(mixture));
     log_info("labels written", {{"file", report.sidecar}, {"frames", report.frames}, {"positive", report.positive}});
     result.reports.push_back(std::move(report));
   }

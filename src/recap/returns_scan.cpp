@@ -35,7 +35,8 @@ std::vector<int64_t> integers(table::NumericColumn column, const std::string& na
   std::vector<int64_t> result(static_cast<size_t>(column.rows));
   for (int64_t row = 0; row < column.rows; ++row) {
     const double value = column.at(row);
-    if (value != std::floor(value)) {  // NaN too
+    constexpr double kBeyond = 9007199254740992.0;                  // 2^53: a double no longer holds every integer
+    if (value != std::floor(value) || std::abs(value) > kBeyond) {  // NaN too
       throw Error(ErrorKind::kData, str_cat("column ", name, ", row ", row, ": expected an integer, found ", value),
                   path);
     }

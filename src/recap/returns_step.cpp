@@ -13,6 +13,7 @@
 #include "base/log.h"
 #include "base/str_cat.h"
 #include "recap/returns.h"
+#include "recap/returns_places.h"
 #include "recap/returns_scan.h"
 #include "recap/sidecar.h"
 #include "table/parquet_writer.h"
@@ -31,12 +32,6 @@ struct Task {
   ScalarStats return_stats, reward_stats;
 };
 
-/// Whether `inner` is `outer` or lies below it.
-bool is_within(const fs::path& inner, const fs::path& outer) {
-  const fs::path a = fs::weakly_canonical(inner), b = fs::weakly_canonical(outer);
-  return std::mismatch(b.begin(), b.end(), a.begin(), a.end()).first == b.end();
-}
-
 std::vector<Task> tasks_of(const DataSection& data) {
   std::vector<Task> tasks;
   for (DatasetEntry& entry : returns_entries(data)) {
@@ -52,22 +47,6 @@ std::vector<Task> tasks_of(const DataSection& data) {
     task.entry = std::move(entry);
   }
   return tasks;
-}
-
-void check_places(const std::vector<Task>& tasks) {
-  std::vector<std::string> targets;
-  for (const Task& task : tasks) {
-    if (!task.output.empty() && (is_within(task.output, task.source) || is_within(task.source, task.output))) {
-      throw Error(ErrorKind::kConfig, "output_path and dataset_path are the same folder, or one holds the other",
-                  str_cat(task.output, ", ", task.source), "leave output_path out to write into the dataset itself");
-    }
-    targets.push_back(fs::weakly_canonical(task.output.empty() ? task.source : task.output).string());
-  }
-  std::sort(targets.begin(), targets.end());
-  if (const auto twice = std::adjacent_find(targets.begin(), targets.end()); twice != targets.end()) {
-    throw Error(ErrorKind::kConfig, "two entries of train_data_paths write into the same dataset", *twice,
-                "list each dataset once, or give one of them an output_path");
-  }
 }
 
 /// Calls body(episode, returns, rewards) for every episode in order.
@@ -197,8 +176,13 @@ std::vector<ReturnsReport> compute_returns(const RecapConfig& config) {
   const int num_threads = static_cast<int>(
       std::max<int64_t>(1, data.num_workers.value_or(std::max(1U, std::thread::hardware_concurrency()))));
   std::vector<Task> tasks = tasks_of(data);
-  check_places(tasks);
+  std::vector<ReturnsPlace> places;
+  for (const Task& task : tasks) {
+    places.push_back({task.source, task.output});
+  }
+  check_places(places);
   for (Task& task : tasks) {
+    check_merged_files(task.source);
     task.scan = scan_for_returns(task.source, task.entry, task.type, num_threads);
     for_each_episode(
         task, [&task](const ScannedEpisode&, const std::vector<float>& returns, const std::vector<float>& rewards) {

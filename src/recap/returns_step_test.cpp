@@ -167,8 +167,13 @@ TEST_F(ReturnsStep, DoesNotDependOnTheNumberOfThreads) {
 
 TEST_F(ReturnsStep, WritesIntoACopy) {
   const std::string root = copy_of("golden/recap/returns_datasets/sft/input", "d");
-  write_text(folder_ + "/out/old.txt", "is replaced");
-  compute_returns(config_of({{.dataset_path = root, .output_path = folder_ + "/out"}}));
+  const auto copies = [&] { compute_returns(config_of({{.dataset_path = root, .output_path = folder_ + "/out"}})); };
+  write_text(folder_ + "/out/mine.txt", "is nobody's to remove");
+  EXPECT_TRUE(throws_error(ErrorKind::kFile, "is no copy of an earlier run", copies));
+  std::filesystem::remove(folder_ + "/out/mine.txt");
+  copies();
+  write_text(folder_ + "/out/old.txt", "of the earlier copy");
+  copies();
   EXPECT_EQ(sidecar_tags(root, "returns").size(), 0U);
   EXPECT_EQ(read_returns(folder_ + "/out", "").returns.size(), 10U);
   EXPECT_FALSE(std::filesystem::exists(folder_ + "/out/old.txt"));

@@ -118,8 +118,7 @@ StepRow RecapRun::visit(Step step) {
 StepRow RecapRun::execute(Step step, StepPlan plan, const std::string& why) {
   StepState& known = state_.step(step);
   const bool is_known = known.status != StepState::Status::kNever;
-  const bool resumes =
-      !options_.force && known.status == StepState::Status::kRunning && !why_changed(known.plan, plan).has_value();
+  const bool resumes = !options_.force && goes_on(step, plan);
   log_info(resumes ? "step goes on" : "step starts", {{"step", step_name(step)}, {"why", why}});
   const double earlier_s = resumes ? known.seconds : 0, start = wall_seconds();
   const RecapConfig config = prepared(config_, step, resumes, is_known);
@@ -155,14 +154,38 @@ std::string RecapRun::why_not_done(Step step, const StepPlan& plan) {
   if (known.status == StepState::Status::kRunning) {
     return "was interrupted";
   }
+  return changed_output(step);
+}
+
+std::string RecapRun::changed_output(Step step) {
   const Json now = outputs_of_step(config_, step, state_.hashes());
   for (const auto& [name, hash] : now.as_object()) {
-    const Json* before = known.outputs.find(name);
+    const Json* before = state_.step(step).outputs.find(name);
     if (before == nullptr || !(*before == hash)) {
       return str_cat(hash == Json("") ? "output is gone: " : "output changed: ", name);
     }
   }
   return {};
+}
+
+/// A step that was interrupted, or a training that may only take more steps than it took. One that was validated after
+/// its last step alone, where a longer one is not, could point `best` to a step that a longer one never does.
+bool RecapRun::goes_on(Step step, const StepPlan& plan) {
+  const StepState& known = state_.step(step);
+  const bool is_training = step == Step::kValue || step == Step::kPolicy;
+  if (known.status == StepState::Status::kNever) {
+    return false;
+  }
+  if (known.status == StepState::Status::kRunning) {
+    return !why_changed(known.plan, plan) || (is_training && only_longer(known.plan, plan));
+  }
+  if (!is_training || !why_changed(known.plan, plan) || !only_longer(known.plan, plan)) {
+    return false;
+  }
+  const RunnerSection& runner = step == Step::kValue ? config_.value.runner : config_.policy.runner;
+  const bool is_regular =
+      runner.val_check_interval <= 0 || known.made.at("steps").as_int() % runner.val_check_interval == 0;
+  return is_regular && changed_output(step).empty();
 }
 
 void RecapRun::require_done(Step step) {

@@ -17,7 +17,7 @@ struct RunOptions {
 /// One line of what a run did.
 struct StepRow {
   Step step = Step::kReturns;
-  /// ran; resumed: went on where it was interrupted; skipped: nothing changed; not asked for: outside of from..to;
+  /// ran; resumed: went on where it was stopped; skipped: nothing changed; not asked for: outside of from..to;
   /// not needed: STEAM reads no returns
   std::string result;
   std::string why;     ///< of ran and resumed: "settings changed: ..."; may be empty
@@ -26,7 +26,8 @@ struct StepRow {
 };
 
 /// Runs the steps of RECAP, one after the other, with one configuration. A step whose settings, input files and outputs
-/// are what they were when it was done is skipped; one that was interrupted goes on; all else starts anew. What is
+/// are what they were when it was done is skipped; one that was interrupted, or may take more steps than it took, goes
+/// on; all else starts anew. What is
 /// known of the steps stands in OUT/recap_run.json, the configuration in OUT/config.yaml. Everything that can be
 /// checked before the first step is checked then, and all problems are listed at once.
 class RecapRun {
@@ -43,6 +44,8 @@ class RecapRun {
   StepRow execute(Step step, StepPlan plan, const std::string& why);
   void require_done(Step step);
   std::string why_not_done(Step step, const StepPlan& plan);
+  std::string changed_output(Step step);
+  bool goes_on(Step step, const StepPlan& plan);
 
   RecapConfig config_;
   RunOptions options_;

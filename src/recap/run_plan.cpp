@@ -132,7 +132,7 @@ Json inputs_of(const RecapConfig& config, Step step, FileHashes& hashes) {
 
 /// The threshold that step 3 notes in meta/mixture_config.yaml.
 std::string noted_threshold(const std::string& root, const std::string& tag) {
-  const Json noted = read_mixture_config(root + "/meta/mixture_config.yaml");
+  const Json noted = read_mixture_config(mixture_path(root));
   const Json* tags = noted.find("tags");
   const Json* own = tag.empty() ? noted.find("unified_threshold") : tags == nullptr ? nullptr : tags->find(tag);
   return own == nullptr ? std::string() : hash_of_text(own->dump());
@@ -145,6 +145,22 @@ Json checkpoint_outputs(const std::string& folder, FileHashes& hashes) {
     outputs[path] = checkpoint_hash(path, hashes);
   }
   return outputs;
+}
+
+/// Whether a limit of a training's length is lower than it was. Values below `least` mean no limit.
+bool lowers(const Json& before, const Json& now, std::string_view key, int64_t least) {
+  const Json *was = before.find(key), *is = now.find(key);
+  if (was == nullptr || is == nullptr || !was->is_int() || !is->is_int()) {
+    return true;
+  }
+  return is->as_int() >= least && (was->as_int() < least || is->as_int() < was->as_int());
+}
+
+/// Without any limit a training takes one epoch, which a limit may make shorter.
+bool has_limit(const Json& runner) {
+  const Json *steps = runner.find("max_steps"), *epochs = runner.find("max_epochs");
+  return (steps != nullptr && steps->is_int() && steps->as_int() >= 0) ||
+         (epochs != nullptr && epochs->is_int() && epochs->as_int() > 0);
 }
 
 }  // namespace
@@ -192,9 +208,23 @@ Json outputs_of_step(const RecapConfig& config, Step step, FileHashes& hashes) {
   for (const DatasetEntry& entry : data.train_data_paths) {
     const std::string root = resolved_path(data, entry.dataset_path), sidecar = sidecar_path(root, "advantages", tag);
     outputs[sidecar] = hashes.file(sidecar);
-    outputs[root + "/meta/mixture_config.yaml"] = noted_threshold(root, tag);
+    outputs[mixture_path(root)] = noted_threshold(root, tag);
   }
   return outputs;
+}
+
+bool only_longer(const StepPlan& before, const StepPlan& now) {
+  StepPlan a = before, b = now;
+  const Json *was = a.settings.is_object() ? a.settings.find("runner") : nullptr, *is = b.settings.find("runner");
+  if (was == nullptr || is == nullptr || !has_limit(*was) || lowers(*was, *is, "max_steps", 0) ||
+      lowers(*was, *is, "max_epochs", 1)) {
+    return false;
+  }
+  for (const char* key : {"runner.max_steps", "runner.max_epochs"}) {
+    remove_key(a.settings, key);
+    remove_key(b.settings, key);
+  }
+  return !why_changed(a, b).has_value();
 }
 
 std::optional<std::string> why_changed(const StepPlan& before, const StepPlan& now) {

@@ -29,6 +29,10 @@ bool labels_with_ensemble(const RecapConfig& config);
 /// Folder of the dataset that an entry of step 1 writes into: its output_path, else the dataset itself.
 std::vector<std::string> returns_roots(const RecapConfig& config);
 
+/// Whether all that changed is that a training may take more steps than before (runner.max_steps, runner.max_epochs),
+/// so that its weights after the former steps are those that it would have now.
+bool only_longer(const StepPlan& before, const StepPlan& now);
+
 /// One sentence on the first difference: "settings changed: actor.optim.lr was 0.1, is 0.2"; nothing if there is none.
 std::optional<std::string> why_changed(const StepPlan& before, const StepPlan& now);
 

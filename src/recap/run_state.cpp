@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/str_cat.h"
+#include "recap/run_step.h"
 
 namespace flexor::recap {
 namespace {
@@ -49,6 +50,9 @@ RunState::RunState(const std::string& output_dir) : path_(output_dir + "/recap_r
     for (const Step step : kSteps) {
       if (const Json* state = json.at("steps").find(step_name(step))) {
         steps_[static_cast<size_t>(step)] = read_step(*state);
+        if (const StepState& known = steps_[static_cast<size_t>(step)]; !known.made.is_null()) {
+          (void)shown_result(step, known.made);  // throws for what no step made
+        }
       }
     }
     hashes_ = FileHashes(json.at("files"));
@@ -57,7 +61,7 @@ RunState::RunState(const std::string& output_dir) : path_(output_dir + "/recap_r
       throw;
     }
     throw Error(ErrorKind::kData, str_cat("this is not the state of a run: ", error.what()), path_,
-                "remove the file, and every step runs again");
+                "remove it and config.yaml beside it, and every step runs again");
   }
 }
 

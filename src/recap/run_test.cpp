@@ -124,6 +124,37 @@ TEST_F(Run, RepeatsWhatASettingChanges) {
   EXPECT_FALSE(fs::exists(folder_ + "/out/value/superseded"));
 }
 
+TEST_F(Run, ATrainingThatMayTakeMoreStepsGoesOn) {
+  results({"value.runner.max_steps=8"});
+  const auto whole = made();
+  fs::remove_all(folder_ + "/out");
+  results();
+  EXPECT_EQ(results({"value.runner.max_steps=8"}), "skipped, resumed, ran");
+  EXPECT_EQ(why(Step::kValue), "settings changed: runner.max_steps was 4, is 8");
+  EXPECT_EQ(made(), whole);
+  EXPECT_TRUE(fs::exists(checkpoints() + "/global_step_4")) << "it is of the same training";
+  EXPECT_EQ(results({"value.runner.max_steps=8", "value.runner.max_epochs=-1"}), "skipped, resumed, skipped");
+  EXPECT_EQ(results(), "skipped, ran, ran") << "fewer steps: anew";
+  fs::remove_all(checkpoints() + "/global_step_4");
+  EXPECT_EQ(results({"value.runner.max_steps=8"}), "skipped, ran, ran") << "not from a checkpoint that is not its own";
+  EXPECT_EQ(made(), whole);
+}
+
+TEST_F(Run, ATrainingThatWasValidatedOutOfTurnStartsAnew) {
+  const std::vector<std::string> validated = {
+      str_cat("value.data.eval_data_paths=[{dataset_path: ", rollout_, ", type: eval, max_samples: 4}]"),
+      "value.runner.val_check_interval=3"};
+  const auto run = [&](const char* steps) {
+    std::vector<std::string> more = validated;
+    more.emplace_back(steps);
+    results(more, {.to = Step::kValue});
+    return rows_[1].result;
+  };
+  run("value.runner.max_steps=4");
+  EXPECT_EQ(run("value.runner.max_steps=6"), "ran") << "step 4 may be the best one";
+  EXPECT_EQ(run("value.runner.max_steps=8"), "resumed");
+}
+
 TEST_F(Run, RepeatsWhatChangedDataReach) {
   results();
   const auto before = made();
@@ -186,6 +217,12 @@ TEST_F(Run, CheckpointsOfAnEarlierTrainingAreNotContinued) {
   mark_stale(folder_ + "/out/value");
   fs::remove_all(checkpoints() + "/global_step_2");
   EXPECT_TRUE(has_stale(folder_ + "/out/value")) << "one of them is left";
+  const std::string list = folder_ + "/out/value/superseded", kept = read_file(list);
+  for (const char* damaged : {"junk", "[1]", "{\"config.yaml\": \"x\"}"}) {
+    write_file_atomic(list, damaged);
+    EXPECT_TRUE(has_stale(folder_ + "/out/value")) << "it could list them all";
+  }
+  write_file_atomic(list, kept);
   fs::remove_all(checkpoints());
   EXPECT_FALSE(has_stale(folder_ + "/out/value"));
   set_status("value", "running");
@@ -284,6 +321,10 @@ TEST_F(Run, LabelsMustReachWhatThePolicyUses) {
 TEST_F(Run, AStateThatIsNoneIsRefused) {
   write_file_atomic(folder_ + "/out/recap_run.json", "{\"format\": 99}");
   EXPECT_TRUE(throws_error(ErrorKind::kData, "expected format 1, found 99", [&] { results(); }));
+  write_file_atomic(folder_ + "/out/recap_run.json",
+                    R"({"format": 1, "files": {}, "steps": {"returns": {"status": "done", "seconds": 1, "settings": {},
+                        "inputs": {}, "outputs": {}, "made": {"datasets": [{"episodes": 1}]}}}})");
+  EXPECT_TRUE(throws_error(ErrorKind::kData, "the key 'successes' is missing", [&] { results(); }));
   fs::remove(folder_ + "/out/recap_run.json");
   write_file_atomic(folder_ + "/out/config.yaml", "steps: 3\n");
   EXPECT_TRUE(throws_error(ErrorKind::kConfig, "the folder holds another run", [&] { results(); }));

@@ -19,14 +19,6 @@ std::string shown_tag(std::string_view tag) {
   return tag.empty() ? "none" : str_cat("'", tag, "'");
 }
 
-std::optional<Json> made_by(const table::ParquetReader& reader) {
-  const std::string text = reader.metadata(kSidecarMetadata);
-  if (text.empty()) {
-    return std::nullopt;
-  }
-  return Json::parse(text, str_cat(reader.path(), ", schema metadata \"", kSidecarMetadata, "\""));
-}
-
 template <typename T>
 std::vector<T> values_as(table::NumericColumn column, std::string_view name, const std::string& path) {
   if (column.width != 1) {
@@ -54,6 +46,20 @@ void check_finite(const std::vector<T>& values, std::string_view name, const std
 }
 
 }  // namespace
+
+std::optional<Json> made_by(const table::ParquetReader& reader) {
+  const std::string text = reader.metadata(kSidecarMetadata);
+  if (text.empty()) {
+    return std::nullopt;
+  }
+  const std::string where = str_cat(reader.path(), ", schema metadata \"", kSidecarMetadata, "\"");
+  Json json = Json::parse(text, where);
+  if (!json.is_object()) {
+    throw Error(ErrorKind::kData, str_cat("expected an object, found ", json.dump()), where,
+                "the step that wrote the file writes it again");
+  }
+  return json;
+}
 
 std::vector<std::string> sidecar_tags(const std::string& root, std::string_view kind) {
   std::vector<std::string> tags;

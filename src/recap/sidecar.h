@@ -11,11 +11,17 @@
 #include "data/dataset.h"
 #include "recap/returns.h"
 
+namespace flexor::table {
+class ParquetReader;
+}
+
 namespace flexor::recap {
 
 /// What a sidecar says about its making, in the Parquet metadata under this key: JSON with tag, type, gamma,
 /// failure_reward, episodes, successes, return {mean, std, min, max}, ... Sidecars of the reference have none.
 inline constexpr std::string_view kSidecarMetadata = "flexor.recap";
+/// What the step that wrote a sidecar noted there; nothing in files of RLinf. @throws Error(kData) if it is no object
+std::optional<Json> made_by(const table::ParquetReader& reader);
 
 /// ROOT/meta/returns_TAG.parquet. @throws Error(kFile) that lists the tags there are, with the command that makes it
 std::string require_sidecar(const std::string& root, std::string_view kind, std::string_view tag);

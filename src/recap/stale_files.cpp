@@ -42,10 +42,17 @@ bool has_stale(const std::string& folder) {
   if (!fs::exists(list_path(folder))) {
     return false;
   }
-  for (const auto& [name, time] : Json::read_file(list_path(folder)).as_object()) {
-    if (const auto now = time_of(fs::path(folder) / name); now && *now == time.as_int()) {
-      return true;
+  try {
+    for (const auto& [name, time] : Json::read_file(list_path(folder)).as_object()) {
+      if (const auto now = time_of(fs::path(folder) / name); now && *now == time.as_int()) {
+        return true;
+      }
     }
+  } catch (const Error& error) {
+    if (error.kind() != ErrorKind::kData) {
+      throw;
+    }
+    return true;  // a damaged list could name all of them
   }
   return false;
 }

@@ -185,6 +185,7 @@ AdvantagesResult label_with_steam(const RecapConfig& config, PairJudge& judge) {
   std::vector<LabelledDataset> datasets;
   for (const DatasetEntry& entry : config.advantages.data.train_data_paths) {
     datasets.push_back(open_labelled(config.advantages.data, entry));
+    (void)read_mixture_config(mixture_path(datasets.back().root));  // before hours of work
   }
   AdvantagesResult result;
   std::vector<SteamRows> rows;
@@ -205,7 +206,7 @@ AdvantagesResult label_with_steam(const RecapConfig& config, PairJudge& judge) {
     made_by["step"] = "advantages", made_by["method"] = "steam", made_by["tag"] = section.tag;
     made_by["type"] = labelled.type;
     write_rows(report.sidecar, rows[i], labels, made_by);
-    const std::string path = labelled.root + "/meta/mixture_config.yaml";
+    const std::string path = mixture_path(labelled.root);
     Json noted = read_mixture_config(path);
     note_tag(noted, section.tag, std::move(entry));
     write_file_atomic(path, block_yaml(noted));

@@ -2,6 +2,8 @@
 
 #include <charconv>
 #include <filesystem>
+#include <functional>
+#include <map>
 #include <system_error>
 
 #include "base/error.h"
@@ -41,16 +43,33 @@ std::string TrainingFolder::state_file(const std::string& checkpoint) const {
   return str_cat(checkpoint, "/training_state/", state_file_);
 }
 
-std::optional<std::string> TrainingFolder::newest() const {
-  int64_t newest = -1;
-  std::error_code ignored;
-  for (const fs::directory_entry& entry : fs::directory_iterator(checkpoints(), ignored)) {
-    const auto step = step_of(entry.path().filename().string());
-    if (step && *step > newest && fs::is_regular_file(state_file(entry.path().string()))) {
-      newest = *step;
+std::string TrainingFolder::lacking_file(const std::string& checkpoint) const {
+  for (const std::string& name :
+       {str_cat("training_state/", state_file_), std::string("training_state/optimizer_state.safetensors"),
+        model_folder_ + "config.json", model_folder_ + "model.safetensors"}) {
+    if (!fs::is_regular_file(str_cat(checkpoint, "/", name))) {
+      return name;
     }
   }
-  return newest < 0 ? std::nullopt : std::optional(checkpoint(newest));
+  return {};
+}
+
+std::optional<std::string> TrainingFolder::newest() const {
+  std::map<int64_t, std::string, std::greater<>> found;
+  std::error_code ignored;
+  for (const fs::directory_entry& entry : fs::directory_iterator(checkpoints(), ignored)) {
+    if (const auto step = step_of(entry.path().filename().string())) {
+      found[*step] = entry.path().string();
+    }
+  }
+  for (const auto& [step, folder] : found) {
+    const std::string lacking = lacking_file(folder);
+    if (lacking.empty()) {
+      return checkpoint(step);
+    }
+    log_warn("an incomplete checkpoint is passed over", {{"checkpoint", folder}, {"lacks", lacking}});
+  }
+  return std::nullopt;
 }
 
 std::optional<std::string> TrainingFolder::best_or_last() const {
@@ -156,6 +175,27 @@ void BestKeeper::saved(const TrainingFolder& folder, int64_t step, int64_t save_
 void add_best(Json& state, const BestValue& best) {
   state["best_step"] = best.step;
   state["best_loss"] = best.step < 0 ? Json() : Json(best.loss);
+}
+
+void add_validation_due(Json& state, const train::Progress& progress) {
+  if (progress.validation_due) {
+    state["validation_due"] = true;
+  }
+}
+
+bool validation_due_of(const Json& state) {
+  return state.find("validation_due") != nullptr;
+}
+
+Json read_state(const std::string& path) {
+  Json state = Json::read_file(path);
+  for (const char* key : {"step", "world", "best_step", "best_loss"}) {
+    if (!state.is_object() || state.find(key) == nullptr) {
+      throw Error(ErrorKind::kCheckpoint, str_cat("this is not the state of a training: '", key, "' is missing"), path,
+                  "remove the checkpoint to continue from an older one");
+    }
+  }
+  return state;
 }
 
 BestValue best_of(const Json& state) {

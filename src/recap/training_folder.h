@@ -32,21 +32,26 @@ struct TrainingReport {
 };
 
 /// The folder of one of RECAP's trainings: checkpoints/global_step_N, and links best and last to two of them. Beside
-/// the model, whose files are the training's own affair, a checkpoint has training_state/STATE_FILE, without which it
-/// is incomplete.
+/// the model's config.json and model.safetensors, a checkpoint has training_state/ with STATE_FILE and the optimizer's
+/// state; without one of them it is incomplete.
 class TrainingFolder {
  public:
   /// @param folder      need not exist
   /// @param kind        of the model, for messages: "a value model"
   /// @param state_file  a JSON file below training_state
-  TrainingFolder(std::string folder, std::string kind, std::string state_file)
-      : folder_(std::move(folder)), kind_(std::move(kind)), state_file_(std::move(state_file)) {}
+  /// @param model_folder  of config.json and model.safetensors in a checkpoint: "", or with a slash at its end
+  TrainingFolder(std::string folder, std::string kind, std::string state_file, std::string model_folder)
+      : folder_(std::move(folder)),
+        kind_(std::move(kind)),
+        state_file_(std::move(state_file)),
+        model_folder_(std::move(model_folder)) {}
 
   const std::string& folder() const { return folder_; }
   std::string checkpoints() const { return folder_ + "/checkpoints"; }
   std::string checkpoint(int64_t step) const;
   std::string state_file(const std::string& checkpoint) const;
-  /// The complete checkpoint with the largest step.
+  /// The complete checkpoint with the largest step: folders appear whole, but may be damaged later. Warns of those that
+  /// it passes over.
   std::optional<std::string> newest() const;
   /// What `best` points to, else `last`; nothing if there is neither.
   std::optional<std::string> best_or_last() const;
@@ -69,7 +74,10 @@ class TrainingFolder {
   /// After a run that was killed between a checkpoint and its links.
   void repair_links() const;
 
-  std::string folder_, kind_, state_file_;
+  /// The first file without which `checkpoint` is incomplete, "" if all are there.
+  std::string lacking_file(const std::string& checkpoint) const;
+
+  std::string folder_, kind_, state_file_, model_folder_;
 };
 
 /// Which checkpoint is the best one, and which is no longer worth keeping for it.
@@ -93,5 +101,10 @@ class BestKeeper {
 /// Members best_step, best_loss of a state file, and back.
 void add_best(Json& state, const BestValue& best);
 BestValue best_of(const Json& state);
+/// Member validation_due of a state file, and back.
+void add_validation_due(Json& state, const train::Progress& progress);
+bool validation_due_of(const Json& state);
+/// A state file. @throws Error(kFile), Error(kData), Error(kCheckpoint) if it is none
+Json read_state(const std::string& path);
 
 }  // namespace flexor::recap

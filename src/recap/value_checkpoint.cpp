@@ -25,6 +25,7 @@ Json state_json(const train::Progress& progress, const BestValue& best, int64_t 
                              {"elapsed_s", progress.elapsed_s},
                              {"world", world},
                              {"recent_losses", losses}});
+  add_validation_due(state, progress);
   add_best(state, best);
   return state;
 }
@@ -64,7 +65,7 @@ std::string ValueRun::save(int64_t step, const std::function<void(const std::str
 
 train::Progress load_value_state(const std::string& checkpoint, optim::AdamW& optimizer, BestValue& best) {
   const std::string folder = checkpoint + kTrainingState;
-  const Json json = Json::read_file(folder + "/value_state.json");
+  const Json json = read_state(folder + "/value_state.json");
   optim::load_optimizer(optimizer, folder);
   train::Progress progress{.step = json.at("step").as_int(),
                            .samples = json.at("samples").as_int(),
@@ -74,6 +75,7 @@ train::Progress load_value_state(const std::string& checkpoint, optim::AdamW& op
   for (const Json& loss : json.at("recent_losses").as_array()) {
     progress.recent_losses.push_back(loss.as_double());
   }
+  progress.validation_due = validation_due_of(json);
   best = best_of(json);
   return progress;
 }

@@ -19,7 +19,7 @@ class ValueRun : public TrainingFolder {
  public:
   /// @param output_dir  OUT, which need not exist
   explicit ValueRun(const std::string& output_dir)
-      : TrainingFolder(output_dir + "/value", "a value model", "value_state.json") {}
+      : TrainingFolder(output_dir + "/value", "a value model", "value_state.json", "") {}
 
   /// What step 3 takes: `best`, else `last`. @throws Error(kFile) if there is neither
   std::string best() const;

@@ -125,6 +125,51 @@ TEST_F(ValueStepTest, AResumedRunEndsWithTheSameBits) {
   }));
 }
 
+TEST_F(ValueStepTest, AValidationThatASignalPreventedIsMadeUpFor) {
+  train_value(config("whole"));
+  train_value(config("cut", {"value.runner.max_steps=4"}));
+  const ValueRun cut(folder_ + "/cut");
+  const std::string path = cut.state_file(cut.checkpoint(4));
+  Json state = Json::read_file(path);
+  EXPECT_EQ(state.find("validation_due"), nullptr);
+  state["validation_due"] = true;
+  write_file_atomic(path, state.dump());
+  std::string kept;  // the rows without that of step 4's validation
+  for (const Json& row : rows("cut")) {
+    const bool is_lost = row.at("step").as_int() == 4 && row.find("eval/loss") != nullptr;
+    kept += is_lost ? "" : row.dump() + "\n";
+  }
+  write_file_atomic(cut.folder() + "/metrics.jsonl", kept);
+  train_value(config("cut", {"value.runner.resume_dir=auto"}));
+  const std::vector<Json> a = rows("whole"), b = rows("cut");
+  ASSERT_EQ(a.size(), b.size());
+  for (size_t i = 0; i < a.size(); ++i) {
+    EXPECT_EQ(a[i].at("step"), b[i].at("step"));
+    const Json *expected = a[i].find("eval/loss"), *found = b[i].find("eval/loss");
+    ASSERT_EQ(expected == nullptr, found == nullptr);
+    EXPECT_TRUE(found == nullptr || *expected == *found);
+  }
+  const Json last = Json::read_file(cut.state_file(cut.checkpoint(6)));
+  EXPECT_EQ(last.find("validation_due"), nullptr);
+}
+
+TEST_F(ValueStepTest, AnIncompleteCheckpointIsPassedOver) {
+  const ValueReport report = train_value(config("a", {"value.runner.val_check_interval=-1"}));
+  const ValueRun run(folder_ + "/a");
+  const auto before = weights(report.checkpoint);
+  for (const char* name : {"model.safetensors", "config.json", "training_state/optimizer_state.safetensors"}) {
+    std::filesystem::remove(run.checkpoint(6) + "/" + name);
+    EXPECT_EQ(*run.newest(), run.checkpoint(4)) << name;
+    train_value(config("a", {"value.runner.val_check_interval=-1", "value.runner.resume_dir=auto"}));
+    EXPECT_TRUE(at::equal(weights(run.checkpoint(6)).at("value_head.value_proj.weight"),
+                          before.at("value_head.value_proj.weight")));
+  }
+  write_file_atomic(run.state_file(run.checkpoint(6)), "[]");
+  EXPECT_TRUE(throws_error(ErrorKind::kCheckpoint, "this is not the state of a training: 'step' is missing", [&] {
+    train_value(config("a", {"value.runner.val_check_interval=-1", "value.runner.resume_dir=auto"}));
+  }));
+}
+
 TEST_F(ValueStepTest, AccumulatedMicroBatchesGiveTheStepOfOneBatch) {
   const std::vector<std::string> common = {"value.runner.max_steps=1", "value.runner.val_check_interval=-1",
                                            "value.data.do_augment=false"};

@@ -223,6 +223,8 @@ void ParquetWriter::close() {
   std::error_code code;
   std::filesystem::rename(state_->temporary, state_->path, code);
   if (code) {
+    std::error_code ignored;
+    std::filesystem::remove(state_->temporary, ignored);
     throw Error(ErrorKind::kFile, str_cat("cannot rename the finished file: ", code.message()), state_->path);
   }
 }

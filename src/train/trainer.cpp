@@ -46,10 +46,15 @@ Closing Trainer::run() {
     validate_if_due();
     check_interrupt();  // nothing was trained that a checkpoint could keep
   }
+  if (parts_.progress.validation_due) {  // where the run was stopped
+    const bool keep = validate_if_due();
+    check_interrupt();
+    save_if_due(keep);
+  }
   while (parts_.progress.step < steps) {
     note(train_step());
     log_if_due();
-    const bool keep = !is_stopping() && validate_if_due();
+    const bool keep = validate_if_due();
     const bool stopping = is_stopping();
     save_if_due(stopping || keep);
     if (stopping) {  // a signal from here on counts after the next step: what is left behind is always saved
@@ -164,12 +169,16 @@ bool Trainer::is_stopping() {
 
 /// A signal ends it early, without a row; the loop then saves and stops. @return whether to save a checkpoint
 bool Trainer::validate_if_due() {
-  if (!due(parts_.config.eval_freq)) {
+  bool& is_due = parts_.progress.validation_due;
+  is_due = due(parts_.config.eval_freq);
+  if (!is_due || is_stopping()) {
     return false;
   }
   const WeightsHeld weights(*parts_.parallel);
   try {
-    return parts_.task->validate(metrics_, parts_.progress.step);
+    const bool keep = parts_.task->validate(metrics_, parts_.progress.step);
+    is_due = false;
+    return keep;
   } catch (const Error& error) {
     if (error.kind() != ErrorKind::kInterrupted && error.kind() != ErrorKind::kTerminated) {
       throw;
