@@ -1,8 +1,9 @@
 #include "base/memory.h"
 
 #include <algorithm>
-#include <fstream>
 #include <sys/sysinfo.h>
+
+#include "base/control_group.h"
 
 namespace flexor {
 
@@ -12,8 +13,7 @@ int64_t memory_limit_bytes() {
   if (::sysinfo(&info) == 0) {
     bytes = static_cast<int64_t>(info.totalram + info.totalswap) * int64_t{info.mem_unit};
   }
-  std::ifstream group("/sys/fs/cgroup/memory.max");  // "max" without a limit
-  if (int64_t limit = 0; group >> limit) {
+  if (const int64_t limit = control_group().memory_limit; limit > 0) {
     bytes = bytes > 0 ? std::min(bytes, limit) : limit;
   }
   return bytes;

@@ -17,7 +17,7 @@ constexpr const Command* kCommands[] = {
     &kAlignRecord,    &kBenchTrain,
     &kBenchSample,    &kBenchLoader,
     &kBenchValue,     &kLaunch,
-    &kHelp,
+    &kDoctor,         &kHelp,
 };
 
 }  // namespace

@@ -22,6 +22,7 @@ extern const Command kDatasetSplit;
 extern const Command kDatasetVerify;
 extern const Command kDatasetStats;
 extern const Command kDatasetStatsDiff;
+extern const Command kDoctor;
 extern const Command kEval;
 extern const Command kHelp;
 extern const Command kLaunch;

@@ -26,6 +26,6 @@ Topology machine_topology(const std::vector<int>& allowed);
 /// @throws Error(kRuntime) as machine_topology(), and for text that is no description
 Topology synthetic_topology(const std::string& description, const std::vector<int>& allowed = {});
 
-std::string hwloc_version();  ///< of the library in use: "2.9.0"
+std::string hwloc_version();  ///< of the interface of the library in use: "2.8.0"
 
 }  // namespace flexor::dist

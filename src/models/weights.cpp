@@ -99,7 +99,7 @@ LoadReport load_weights(PolicyModel& model, const std::string& path, const LoadO
   if (!options.allow_partial) {
     refuse_partial(report, where);
   }
-  report.loaded = plan.apply();
+  report.loaded = options.check_only ? 0 : plan.apply();
   return report;
 }
 

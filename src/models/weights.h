@@ -15,6 +15,7 @@ std::string weights_file(const std::string& path);
 
 struct LoadOptions {
   bool allow_partial = false;  ///< accept missing and unused tensors (they are reported); misshapen ones never
+  bool check_only = false;     ///< everything but filling the model: it stays as it is
 };
 
 /// What became of the tensors of a file and of the model's parameters; names without the leading "model.".

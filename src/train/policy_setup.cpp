@@ -82,17 +82,45 @@ std::unique_ptr<models::PolicyModel> empty_model(const TrainConfig& config, sche
   return models::make_policy(policy, compute);
 }
 
-}  // namespace
-
-void check_memory(const TrainConfig& config, const schema::PolicyConfig& policy) {
-  const auto model = empty_model(config, policy);
+/// The same, with what is trained marked; adapters come later.
+std::unique_ptr<models::PolicyModel> trained_model(const TrainConfig& config, const schema::PolicyConfig& policy) {
+  auto model = empty_model(config, policy);
   if (!config.lora.enable) {
     models::set_trainable(*model);
   }
-  models::check_training_memory(*model, {.batch_size = config.batch_size,
-                                         .has_masters = config.optimizer.master_dtype == "float32",
-                                         .has_ema = config.ema.enable,
-                                         .from_scratch = config.policy.path.empty()});
+  return model;
+}
+
+models::StepShape step_shape(const TrainConfig& config) {
+  return {.batch_size = config.batch_size,
+          .has_masters = config.optimizer.master_dtype == "float32",
+          .has_ema = config.ema.enable,
+          .from_scratch = config.policy.path.empty()};
+}
+
+}  // namespace
+
+void check_memory(const TrainConfig& config, const schema::PolicyConfig& policy) {
+  models::check_training_memory(*trained_model(config, policy), step_shape(config));
+}
+
+double least_memory(const TrainConfig& config, const schema::PolicyConfig& policy) {
+  return models::min_training_bytes(*trained_model(config, policy), step_shape(config));
+}
+
+std::string check_weights(const RunPlan& plan, const schema::PolicyConfig& policy) {
+  const std::string& vlm = plan.config.policy.vlm_path;
+  const std::string folder = plan.checkpoint ? plan.checkpoint->pretrained() : plan.config.policy.path;
+  if (!folder.empty()) {
+    models::load_weights(*empty_model(plan.config, policy), folder,
+                         {.allow_partial = plan.config.policy.allow_partial && !plan.checkpoint, .check_only = true});
+    return models::weights_file(folder);
+  }
+  if (!vlm.empty()) {
+    read_tensor_file(models::weights_file(vlm));
+    return models::weights_file(vlm);
+  }
+  return {};
 }
 
 std::unique_ptr<models::PolicyModel> build_model(const RunPlan& plan, const schema::PolicyConfig& policy) {

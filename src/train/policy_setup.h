@@ -14,6 +14,13 @@ namespace flexor::train {
 /// @throws Error(kRuntime) if a step of the run cannot fit into this machine's memory; nothing is allocated for it
 void check_memory(const TrainConfig& config, const schema::PolicyConfig& policy);
 
+/// Bytes that a step of the run holds at least. Nothing is allocated for it.
+double least_memory(const TrainConfig& config, const schema::PolicyConfig& policy);
+
+/// The file that the run's weights come from, whole, with all tensors in the right shapes; nothing is filled. "" for
+/// weights that are drawn. @throws Error(kFile), Error(kCheckpoint) as build_model()
+std::string check_weights(const RunPlan& plan, const schema::PolicyConfig& policy);
+
 /// The model of a run with its weights, ready to be trained: from the checkpoint that is resumed, else policy.path,
 /// else random with policy.vlm_path. With LoRA the base is never read from a checkpoint of the run, whose weights are
 /// merged; the trained tensors are (see load_checkpoint).

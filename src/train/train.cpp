@@ -13,18 +13,17 @@
 #include "base/interrupt.h"
 #include "base/log.h"
 #include "base/str_cat.h"
-#include "data/prompt_check.h"
 #include "dist/binding.h"
 #include "dist/cpu_mask.h"
 #include "dist/launch_env.h"
 #include "nn/named_params.h"
-#include "schema/openpi_policy.h"
 #include "tensor/tensor.h"
 #include "train/checkpoint.h"
 #include "train/data_setup.h"
 #include "train/policy_setup.h"
 #include "train/policy_task.h"
 #include "train/run_folder.h"
+#include "train/run_inputs.h"
 #include "train/trainer.h"
 #include "train/training_state.h"
 
@@ -32,88 +31,7 @@ namespace flexor::train {
 
 namespace {
 
-/// Data, processor and policy of a run, before there is a model.
-struct Inputs {
-  std::optional<TrainingData> data;
-  std::shared_ptr<const data::Processor> processor;
-  std::string processor_source;
-  schema::PolicyConfig policy;
-  std::optional<schema::NormStats> computed_stats;
-};
-
-std::string pretrained_source(const RunPlan& plan) {
-  return plan.checkpoint ? plan.checkpoint->pretrained() : plan.config.policy.path;
-}
-
-/// The policy of the checkpoint; its dtype is the run's, since config.json cannot say bfloat16_autocast.
-schema::PolicyConfig resumed_policy(const RunPlan& plan) {
-  schema::PolicyConfig policy = schema::read_policy_config(plan.checkpoint->pretrained());
-  policy.dtype = plan.config.policy.config.dtype;
-  policy.gradient_checkpointing = plan.config.policy.config.gradient_checkpointing;
-  return policy;
-}
-
-void check_tokenizer(const data::Tokenizer& tokenizer, const schema::PolicyConfig& policy) {
-  data::check_vocabulary(tokenizer, policy.sizes().vocab_size);
-}
-
-/// A processor made of the dataset's statistics; with fit_to_data the prompt length and the vocabulary are set first.
-std::shared_ptr<const data::Processor> new_processor(const RunPlan& plan, Inputs& inputs) {
-  TrainingStats stats = training_stats(plan.config, inputs.policy, *inputs.data->all);
-  if (stats.computed) {
-    inputs.computed_stats = stats.stats;
-  }
-  const data::Tokenizer tokenizer = open_training_tokenizer(plan.config);
-  const auto make = [&] {
-    return std::make_shared<const data::Processor>(
-        data::make_processor_config(inputs.policy, stats.stats, plan.config.rename_map), tokenizer);
-  };
-  auto processor = make();
-  if (plan.config.policy.fit_to_data) {
-    constexpr int64_t kMultiple = 8;
-    const int64_t longest = data::prompt_length(tokenizer, processor->config().prompt,
-                                                data::distinct_tasks(*inputs.data->all), processor->state_dim())
-                                .at_most;
-    inputs.policy.tokenizer_max_length = (longest + kMultiple - 1) / kMultiple * kMultiple;
-    schema::Architecture sizes = inputs.policy.sizes();
-    sizes.vocab_size = tokenizer.vocab_size();
-    inputs.policy.architecture = sizes;
-    processor = make();
-    log_info("policy fitted to the data", {{"max_state_dim", inputs.policy.max_state_dim},
-                                           {"max_action_dim", inputs.policy.max_action_dim},
-                                           {"tokenizer_max_length", inputs.policy.tokenizer_max_length},
-                                           {"vocab_size", sizes.vocab_size}});
-  }
-  return processor;
-}
-
-Inputs prepare(const RunPlan& plan) {
-  Inputs inputs;
-  inputs.policy = plan.checkpoint ? resumed_policy(plan) : plan.config.policy.config;
-  inputs.processor_source = pretrained_source(plan);
-  if (!plan.config.batch_file.empty()) {
-    return inputs;
-  }
-  inputs.data = open_training_data(plan.config);
-  if (plan.checkpoint) {
-    check_cameras(inputs.policy, *inputs.data->all);
-    check_same_data(*plan.checkpoint, {inputs.data->train->num_frames(), inputs.data->train->num_episodes()});
-    const std::string folder = plan.checkpoint->pretrained();
-    const bool is_ours = is_flexor_checkpoint(*plan.checkpoint);  // then it holds the run's tokenizer
-    inputs.processor = std::make_shared<const data::Processor>(
-        data::read_processor(folder, inputs.policy),
-        open_training_tokenizer(plan.config, is_ours ? folder : std::string(), folder));
-  } else {
-    inputs.policy = policy_for_data(plan.config, *inputs.data->all);
-    check_cameras(inputs.policy, *inputs.data->all);
-    inputs.processor = new_processor(plan, inputs);
-  }
-  check_tokenizer(inputs.processor->tokenizer(), inputs.policy);
-  data::check_prompts(*inputs.processor, *inputs.data->all);
-  return inputs;
-}
-
-void store_stats(const RunPlan& plan, const Inputs& inputs) {
+void store_stats(const RunPlan& plan, const RunInputs& inputs) {
   if (inputs.computed_stats) {
     const std::string path = plan.config.output_dir + "/stats.json";
     write_file_atomic(path, schema::to_json(*inputs.computed_stats).dump(4));
@@ -166,7 +84,7 @@ LoopConfig loop_config(const TrainConfig& config, int64_t world) {
 }
 
 /// @param slice  the processors of this process
-TrainerParts build(const RunPlan& plan, Inputs inputs, const dist::Slice& slice,
+TrainerParts build(const RunPlan& plan, RunInputs inputs, const dist::Slice& slice,
                    std::unique_ptr<ParallelContext> parallel) {
   TrainerParts parts;
   const int64_t world = parallel->world(), rank = parallel->rank();
@@ -238,7 +156,7 @@ dist::Slice apply_settings(const TrainConfig& config) {
 
 TrainerParts open_run(const RunPlan& plan) {
   const dist::Slice slice = apply_settings(plan.config);
-  return build(plan, prepare(plan), slice, single_process());
+  return build(plan, prepare_inputs(plan), slice, single_process());
 }
 
 RunResult run(const config::Sources& sources) {
@@ -246,7 +164,7 @@ RunResult run(const config::Sources& sources) {
   const RunPlan plan = plan_run(sources, launched_world());
   const dist::Slice slice = apply_settings(plan.config);
   check_memory(plan.config, plan.checkpoint ? resumed_policy(plan) : plan.config.policy.config);
-  const Inputs inputs = prepare(plan);
+  const RunInputs inputs = prepare_inputs(plan);
   check_writable_folder(plan.config.output_dir);
   const FolderLock lock(plan.config.output_dir);
   check_unchanged(plan, sources);
