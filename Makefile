@@ -47,7 +47,7 @@ format-check:  ## fail when a source is not formatted
 
 lint: ready  ## clang-tidy on the sources changed since main (all with LINT=all)
 	@tools/install_deps.sh --dev
-	@tools/build.sh $(BUILD) help >/dev/null && $(PYTHON) tools/lint.py $(BUILD) $(LINT)
+	@tools/build.sh build-lint help -DFLEXOR_UNITY=OFF >/dev/null && $(PYTHON) tools/lint.py build-lint $(LINT)
 
 clean:  ## remove what was built; the dependencies stay
 	rm -rf build build-sanitize build-fuzz out

@@ -2,9 +2,18 @@
 #   src/<name>/*.cpp -> library flexor_<name>, src/<name>/*_test.cpp -> program <name>_test, run by ctest.
 # TENSOR areas share one precompiled tensor/tensor.h, their tests one with GoogleTest in it; other tests share a third.
 
+# Sources are compiled in groups: a source costs little beside the headers and templates that all of them share. So names
+# in anonymous namespaces are unique in an area. -DFLEXOR_UNITY=OFF compiles every source alone.
+set(FLEXOR_UNITY_SOURCES 8)
+
 function(flexor_compile_options target)
   target_compile_options(${target} PRIVATE -Wall -Wextra -Wshadow=local -Wnon-virtual-dtor
                          $<$<BOOL:${FLEXOR_WERROR}>:-Werror>)
+  if(FLEXOR_UNITY)
+    # GCC takes a field whose type is of an anonymous namespace for one of a header.
+    target_compile_options(${target} PRIVATE $<$<CXX_COMPILER_ID:GNU>:-Wno-subobject-linkage>)
+    set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE ${FLEXOR_UNITY_SOURCES})
+  endif()
 endfunction()
 
 set(FLEXOR_PCH_STD <functional> <map> <memory> <optional> <span> <sstream> <string> <vector>)

@@ -13,7 +13,7 @@
 namespace flexor::cli {
 namespace {
 
-struct Options {
+struct AlignRecordOptions {
   std::string policy, batch, output;
   std::optional<std::string> dtype;
   bool backward = false, savings = false, json = false;
@@ -21,7 +21,7 @@ struct Options {
   int64_t threads = 0;
 };
 
-void fields(config::FieldTable& table, Options& o) {
+void fields(config::FieldTable& table, AlignRecordOptions& o) {
   table("policy", o.policy, "folder with config.json and model.safetensors").required().value_name("DIR");
   table("batch", o.batch, "safetensors file of model-side tensors").required().value_name("FILE");
   table("output", o.output, "safetensors file to write").required().short_flag('o').value_name("FILE");
@@ -34,8 +34,8 @@ void fields(config::FieldTable& table, Options& o) {
   table("json", o.json, "print one JSON object instead of text");
 }
 
-int run(const Args& args, const Io& io) {
-  const auto options = config::parse<Options>(args);
+int run_align_record(const Args& args, const Io& io) {
+  const auto options = config::parse<AlignRecordOptions>(args);
   set_threads(options.threads);
   check_output_file(options.output);
   const schema::BatchFile batch = schema::read_batch_file(options.batch);
@@ -66,7 +66,7 @@ const Command kAlignRecord{
         "`noise` "
         "and `time`,\nsampling starts from `sample_noise`, else from `noise`. Names of what is written: `prefix_embs`, "
         "`layer_first.suffix`, `v_t`,\n`loss`, `kv_cache.first.key`, `sampled_actions`, `grad.PARAMETER` ...\n",
-    .usage = &config::usage<Options>,
-    .run = &run};
+    .usage = &config::usage<AlignRecordOptions>,
+    .run = &run_align_record};
 
 }  // namespace flexor::cli

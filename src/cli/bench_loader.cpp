@@ -16,7 +16,7 @@
 namespace flexor::cli {
 namespace {
 
-struct Options {
+struct BenchLoaderOptions {
   std::string dataset;
   std::vector<std::string> config, overrides;
   std::optional<std::string> resize, cache;
@@ -25,7 +25,7 @@ struct Options {
   bool json = false;
 };
 
-void fields(config::FieldTable& table, Options& o) {
+void fields(config::FieldTable& table, BenchLoaderOptions& o) {
   table("dataset", o.dataset, "dataset folder, the one that holds meta/info.json").value_name("DIR");
   table("config", o.config, "instead: the data of this training configuration, read as `flexor train` reads them")
       .value_name("FILE");
@@ -52,7 +52,7 @@ void fields(config::FieldTable& table, Options& o) {
   table("json", o.json, "print one JSON object instead of text");
 }
 
-data::LoaderConfig loader_config(const Options& o) {
+data::LoaderConfig loader_config(const BenchLoaderOptions& o) {
   data::LoaderConfig config;
   config.num_workers = static_cast<int>(o.num_workers.value_or(2));
   config.prefetch = static_cast<int>(o.prefetch.value_or(2));
@@ -66,7 +66,7 @@ data::LoaderConfig loader_config(const Options& o) {
 }
 
 /// Keys of the configuration, with what flags say over them.
-std::vector<std::string> keys_of(const Options& o) {
+std::vector<std::string> keys_of(const BenchLoaderOptions& o) {
   if (o.image_size || o.horizon) {
     throw Error(ErrorKind::kUsage,
                 "a configuration's policy decides picture size and action window, found " +
@@ -94,7 +94,7 @@ struct Source {
   std::string name;
 };
 
-Source open_source(const Options& options) {
+Source open_source(const BenchLoaderOptions& options) {
   const bool has_config = !options.config.empty() || !options.overrides.empty();
   if (has_config == !options.dataset.empty()) {
     throw Error(ErrorKind::kUsage,
@@ -121,8 +121,8 @@ Json cache_format(const data::Mixture& mixture, const data::BatchFormat& format)
   return cache ? Json(cache->header().format_name()) : Json();
 }
 
-int run(const Args& args, const Io& io) {
-  const auto options = config::parse<Options>(args);
+int run_bench_loader(const Args& args, const Io& io) {
+  const auto options = config::parse<BenchLoaderOptions>(args);
   const Source source = open_source(options);
   const data::BatchFormat& format = source.config.format;
   const auto cameras = static_cast<int64_t>(source.mixture->cameras().size());
@@ -175,7 +175,7 @@ const Command kBenchLoader{
         "metrics.\n\nWithout decoding: make a frame cache first; `--cache off` measures decoding beside it.\n\n"
         "    flexor dataset cache /data/koch --size 224\n"
         "    flexor bench loader --dataset /data/koch --num-workers 2\n",
-    .usage = &config::usage<Options>,
-    .run = &run};
+    .usage = &config::usage<BenchLoaderOptions>,
+    .run = &run_bench_loader};
 
 }  // namespace flexor::cli

@@ -14,14 +14,14 @@
 namespace flexor::cli {
 namespace {
 
-struct Options {
+struct BenchSampleOptions {
   BenchSource source;
   std::optional<int64_t> num_steps;
   int64_t steps = 10, warmup = 1, seed = 0;
   bool json = false;
 };
 
-void fields(config::FieldTable& table, Options& o) {
+void fields(config::FieldTable& table, BenchSampleOptions& o) {
   fields(table, o.source);
   table("steps", o.steps, "action chunks to measure").range(1, 1e6);
   table("warmup", o.warmup, "action chunks before that").range(0, 1e6);
@@ -30,7 +30,7 @@ void fields(config::FieldTable& table, Options& o) {
   table("json", o.json, "print one JSON object instead of text");
 }
 
-train::RunPlan make_plan(const Options& options) {
+train::RunPlan make_plan(const BenchSampleOptions& options) {
   train::RunPlan plan = bench_plan(options.source, {"batch_size=1"}, {});  // given, so that no 'action' is asked for
   if (plan.config.batch_file.empty()) {
     throw Error(ErrorKind::kUsage, "no batch was given", {}, "--batch FILE or batch_file=FILE");
@@ -39,8 +39,8 @@ train::RunPlan make_plan(const Options& options) {
   return plan;
 }
 
-int run(const Args& args, const Io& io) {
-  const auto options = config::parse<Options>(args);
+int run_bench_sample(const Args& args, const Io& io) {
+  const auto options = config::parse<BenchSampleOptions>(args);
   const train::RunPlan plan = make_plan(options);
   const schema::PolicyConfig& config = plan.config.policy.config;
   set_threads(plan.config.threads);
@@ -92,7 +92,7 @@ const Command kBenchSample{
         "Model-side tensors go in, actions [B, T, A] come out; `out_mean` and `out_std` say whether two programs did "
         "the same work. Of a\ntraining configuration the policy's keys, attention.impl, batch_file, threads and seed "
         "count; adapters of LoRA are not added,\nsince checkpoints hold the merged weights.\n",
-    .usage = &config::usage<Options>,
-    .run = &run};
+    .usage = &config::usage<BenchSampleOptions>,
+    .run = &run_bench_sample};
 
 }  // namespace flexor::cli

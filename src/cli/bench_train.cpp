@@ -12,7 +12,7 @@
 namespace flexor::cli {
 namespace {
 
-struct Options {
+struct BenchTrainOptions {
   BenchSource source;
   std::optional<std::string> master_dtype;
   std::optional<int64_t> lora_r;
@@ -20,7 +20,7 @@ struct Options {
   bool gradient_checkpointing = false, json = false;
 };
 
-void fields(config::FieldTable& table, Options& o) {
+void fields(config::FieldTable& table, BenchTrainOptions& o) {
   fields(table, o.source);
   table("master_dtype", o.master_dtype,
         "of the copy that bfloat16 weights are updated in; default without a configuration: none, as LeRobot")
@@ -33,7 +33,7 @@ void fields(config::FieldTable& table, Options& o) {
 }
 
 /// Without a configuration: the policy's preset in a run of 30000 steps, bfloat16 weights updated in place.
-train::RunPlan make_plan(const Options& options) {
+train::RunPlan make_plan(const BenchTrainOptions& options) {
   std::vector<std::string> keys;
   if (options.master_dtype) {
     keys.push_back("optimizer.master_dtype=" + *options.master_dtype);
@@ -58,7 +58,7 @@ Json lora_rank(const train::LoraSection& lora) {
   return lora.r ? Json(*lora.r) : Json();
 }
 
-Json workload(const train::TrainConfig& config, const train::TrainerParts& run, const Options& options) {
+Json workload(const train::TrainConfig& config, const train::TrainerParts& run, const BenchTrainOptions& options) {
   const schema::PolicyConfig& policy = config.policy.config;
   return Json::object({{"bench", "train"},
                        {"policy", config.policy.path},
@@ -81,8 +81,8 @@ int64_t count_params(const optim::AdamW& optimizer, bool trained_only) {
   return count;
 }
 
-int run(const Args& args, const Io& io) {
-  const auto options = config::parse<Options>(args);
+int run_bench_train(const Args& args, const Io& io) {
+  const auto options = config::parse<BenchTrainOptions>(args);
   const train::RunPlan plan = make_plan(options);
   const Stopwatch opening;
   train::TrainerParts run = train::open_run(plan);
@@ -118,7 +118,7 @@ const Command kBenchTrain{
         "of 30000; noise\nand time come from the batch, so `losses` say whether two programs did the same work. With "
         "--config or keys: the steps that\n`flexor train` would take with them. `open_s` is the time until the first "
         "step can start.\n",
-    .usage = &config::usage<Options>,
-    .run = &run};
+    .usage = &config::usage<BenchTrainOptions>,
+    .run = &run_bench_train};
 
 }  // namespace flexor::cli

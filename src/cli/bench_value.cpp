@@ -19,14 +19,14 @@
 namespace flexor::cli {
 namespace {
 
-struct Options {
+struct BenchValueOptions {
   std::string model, batch, precision = "fp32";
   bool inference = false, json = false, gradient_checkpointing = false;
   int64_t batch_size = 16, cameras = 2, prompt_tokens = 16, steps = 5, warmup = 1, threads = 0;
   double lr = 5e-5, value_lr = 1e-4;
 };
 
-void fields(config::FieldTable& table, Options& o) {
+void fields(config::FieldTable& table, BenchValueOptions& o) {
   table("model", o.model, "checkpoint of a value model").value_name("DIR").required();
   table("batch", o.batch,
         "safetensors file with images.SLOT, image_masks.SLOT, tokenized_prompt, tokenized_prompt_mask and "
@@ -74,7 +74,7 @@ Workload read_workload(const std::string& path) {
   return work;
 }
 
-Workload random_workload(const Options& o, const models::ValueConfig& config) {
+Workload random_workload(const BenchValueOptions& o, const models::ValueConfig& config) {
   at::Generator generator = make_generator(/*seed=*/0);
   const int64_t B = o.batch_size, S = config.architecture.image_size;
   const int64_t L = std::min(o.prompt_tokens, config.max_token_len);
@@ -90,7 +90,7 @@ Workload random_workload(const Options& o, const models::ValueConfig& config) {
   return work;
 }
 
-std::unique_ptr<optim::AdamW> make_optimizer(models::ValueModel& model, const Options& o) {
+std::unique_ptr<optim::AdamW> make_optimizer(models::ValueModel& model, const BenchValueOptions& o) {
   auto optimizer = std::make_unique<optim::AdamW>(
       nn::named_params(model),
       optim::AdamWConfig{.lr = o.lr, .betas = {0.9, 0.95}, .eps = 1e-8, .weight_decay = 1e-10, .grad_clip_norm = 1.0});
@@ -101,7 +101,8 @@ std::unique_ptr<optim::AdamW> make_optimizer(models::ValueModel& model, const Op
 }
 
 /// One training step. @return its loss
-double train_step(models::ValueModel& model, optim::AdamW& optimizer, const Workload& work, const Options& o) {
+double train_step(models::ValueModel& model, optim::AdamW& optimizer, const Workload& work,
+                  const BenchValueOptions& o) {
   const models::ValueConfig& config = model.config();
   const Tensor logits = model.logits(work.batch);
   const Tensor loss =
@@ -119,8 +120,8 @@ double inference_step(models::ValueModel& model, const Workload& work) {
   return model.values(model.logits(work.batch)).mean().item<double>();
 }
 
-int run(const Args& args, const Io& io) {
-  const auto o = config::parse<Options>(args);
+int run_bench_value(const Args& args, const Io& io) {
+  const auto o = config::parse<BenchValueOptions>(args);
   set_threads(o.threads);
   const models::ValueOptions options{.autocast = o.precision == "bf16",
                                      .gradient_checkpointing = o.gradient_checkpointing};
@@ -163,7 +164,7 @@ const Command kBenchValue{
         "    flexor bench value --model runs/recap/value/checkpoints/last --inference --batch_size 128\n\n"
         "Training steps with AdamW and clipping, or the values that step 3 computes; pictures are in memory. "
         "bench/peers/value_bench.py\nmakes a model and a batch and runs PyTorch on the same ones.\n",
-    .usage = &config::usage<Options>,
-    .run = &run};
+    .usage = &config::usage<BenchValueOptions>,
+    .run = &run_bench_value};
 
 }  // namespace flexor::cli

@@ -22,14 +22,14 @@ namespace {
 
 namespace fs = std::filesystem;
 
-struct Options {
+struct DatasetCacheOptions {
   std::string root, out;
   std::string size = "224", format = "raw";
   int64_t quality = 95, threads = 0;
   bool force = false, json = false;
 };
 
-void fields(config::FieldTable& table, Options& o) {
+void fields(config::FieldTable& table, DatasetCacheOptions& o) {
   table.positional("dir", o.root, "dataset folder, the one that holds meta/info.json");
   table("size", o.size, "of the pictures: the policy's image_resolution; one number for a square, or HEIGHTxWIDTH");
   table("format", o.format, "raw: exactly what decoding gives; jpeg: about a tenth of the space, not exact")
@@ -54,7 +54,7 @@ int64_t side(std::string_view text, const std::string& whole) {
   return value;
 }
 
-data::FrameCacheOptions cache_options(const Options& options) {
+data::FrameCacheOptions cache_options(const DatasetCacheOptions& options) {
   data::FrameCacheOptions result;
   const size_t cross = options.size.find('x');
   const std::string_view text = options.size;
@@ -77,7 +77,7 @@ std::string name_elsewhere(const std::string& root, const std::string& name) {
   return str_cat(path.filename().string(), "-", std::hex, hash.value() & kShort, "-", name);
 }
 
-std::string target_path(const Options& options, const data::FrameCacheOptions& cache) {
+std::string target_path(const DatasetCacheOptions& options, const data::FrameCacheOptions& cache) {
   const std::string name = str_cat(cache.height, "x", cache.width, "-", options.format, data::kFrameCacheSuffix);
   if (options.out.empty()) {
     return str_cat(options.root, "/", data::kFrameCacheFolder, "/", name);
@@ -125,7 +125,7 @@ void check_target(const std::string& path) {
 }
 
 data::FrameCacheSummary make(const data::Dataset& dataset, const data::FrameCacheOptions& wanted,
-                             const Options& options) {
+                             const DatasetCacheOptions& options) {
   try {
     return data::make_frame_cache(dataset, wanted);
   } catch (const Error& error) {
@@ -178,8 +178,8 @@ void print(std::ostream& out, const Json& result) {
   }
 }
 
-int run(const Args& args, const Io& io) {
-  const auto options = config::parse<Options>(args);
+int run_dataset_cache(const Args& args, const Io& io) {
+  const auto options = config::parse<DatasetCacheOptions>(args);
   install_interrupt_handlers();
   data::FrameCacheOptions wanted = cache_options(options);
   const data::Dataset dataset =
@@ -218,7 +218,7 @@ const Command kDatasetCache{.path = "dataset cache",
                                 "elsewhere is given by its path:\n\n"
                                 "    flexor dataset cache /data/koch --size 224 --out /scratch/\n"
                                 "    flexor train ... dataset.cache=/scratch\n\nSee docs/frame_cache.md.\n",
-                            .usage = &config::usage<Options>,
-                            .run = &run};
+                            .usage = &config::usage<DatasetCacheOptions>,
+                            .run = &run_dataset_cache};
 
 }  // namespace flexor::cli

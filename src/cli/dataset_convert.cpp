@@ -7,19 +7,19 @@
 namespace flexor::cli {
 namespace {
 
-struct Options {
+struct DatasetConvertOptions {
   std::string source, target;
   EditFlags flags;
 };
 
-void fields(config::FieldTable& table, Options& o) {
+void fields(config::FieldTable& table, DatasetConvertOptions& o) {
   table.positional("src", o.source, "dataset folder, v2.0, v2.1 or v3.0; it is only read");
   table.positional("dst", o.target, "folder to make; it must not exist");
   fields(table, o.flags);
 }
 
-int run(const Args& args, const Io& io) {
-  const auto options = config::parse<Options>(args);
+int run_dataset_convert(const Args& args, const Io& io) {
+  const auto options = config::parse<DatasetConvertOptions>(args);
   if (options.flags.to.empty()) {
     throw Error(ErrorKind::kUsage, "no version to convert to", "--to", "--to v3.0 or --to v2.1");
   }
@@ -40,7 +40,7 @@ const Command kDatasetConvert{
         "is impossible the command says so, and --reencode encodes just those videos. Statistics are kept and put\n"
         "together, those of v2.0 computed.\n"
         "  flexor dataset convert demos demos_v30 --to v3.0\n",
-    .usage = &config::usage<Options>,
-    .run = &run};
+    .usage = &config::usage<DatasetConvertOptions>,
+    .run = &run_dataset_convert};
 
 }  // namespace flexor::cli

@@ -7,20 +7,20 @@
 namespace flexor::cli {
 namespace {
 
-struct Options {
+struct DatasetDeleteEpisodesOptions {
   std::string source, target, episodes;
   EditFlags flags;
 };
 
-void fields(config::FieldTable& table, Options& o) {
+void fields(config::FieldTable& table, DatasetDeleteEpisodesOptions& o) {
   table.positional("src", o.source, "dataset folder; it is only read");
   table.positional("dst", o.target, "folder to make; it must not exist");
   table("episodes", o.episodes, "episode_index of those to leave out: 3 or 0-9 or 0-9,12").value_name("LIST");
   fields(table, o.flags);
 }
 
-int run(const Args& args, const Io& io) {
-  const auto options = config::parse<Options>(args);
+int run_dataset_delete_episodes(const Args& args, const Io& io) {
+  const auto options = config::parse<DatasetDeleteEpisodesOptions>(args);
   if (options.episodes.empty()) {
     throw Error(ErrorKind::kUsage, "no episodes to leave out", "--episodes", "--episodes 3,7-9");
   }
@@ -40,7 +40,7 @@ const Command kDatasetDeleteEpisodes{.path = "dataset delete-episodes",
                                          "with the episodes that are left out does not matter.\n"
                                          "The source is only read; DST appears complete or not at all.\n"
                                          "  flexor dataset delete-episodes demos clean --episodes 3,7-9\n",
-                                     .usage = &config::usage<Options>,
-                                     .run = &run};
+                                     .usage = &config::usage<DatasetDeleteEpisodesOptions>,
+                                     .run = &run_dataset_delete_episodes};
 
 }  // namespace flexor::cli

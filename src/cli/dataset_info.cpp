@@ -16,12 +16,12 @@ namespace {
 using curate::CameraOverview;
 using curate::DatasetOverview;
 
-struct Options {
+struct DatasetInfoOptions {
   std::string root;
   bool json = false;
 };
 
-void fields(config::FieldTable& table, Options& o) {
+void fields(config::FieldTable& table, DatasetInfoOptions& o) {
   table.positional("dir", o.root, "dataset folder, the one that holds meta/info.json");
   table("json", o.json, "print one JSON object instead of text");
 }
@@ -173,8 +173,8 @@ void print(std::ostream& out, const DatasetOverview& dataset) {
   }
 }
 
-int run(const Args& args, const Io& io) {
-  const auto options = config::parse<Options>(args);
+int run_dataset_info(const Args& args, const Io& io) {
+  const auto options = config::parse<DatasetInfoOptions>(args);
   const DatasetOverview dataset = curate::read_overview(options.root);
   if (options.json) {
     io.out << describe(dataset).dump() << '\n';
@@ -192,7 +192,7 @@ const Command kDatasetInfo{.path = "dataset info",
                                "LeRobot v2.0, v2.1 and v3.0, as the metadata describe them; oddities of the metadata "
                                "are listed. `flexor dataset "
                                "verify` compares them with the data.\n",
-                           .usage = &config::usage<Options>,
-                           .run = &run};
+                           .usage = &config::usage<DatasetInfoOptions>,
+                           .run = &run_dataset_info};
 
 }  // namespace flexor::cli

@@ -7,18 +7,18 @@
 namespace flexor::cli {
 namespace {
 
-struct Options {
+struct DatasetMergeOptions {
   std::vector<std::string> folders;
   EditFlags flags;
 };
 
-void fields(config::FieldTable& table, Options& o) {
+void fields(config::FieldTable& table, DatasetMergeOptions& o) {
   table.rest("src... dst", o.folders, "dataset folders, then the folder to make; it must not exist");
   fields(table, o.flags);
 }
 
-int run(const Args& args, const Io& io) {
-  auto options = config::parse<Options>(args);
+int run_dataset_merge(const Args& args, const Io& io) {
+  auto options = config::parse<DatasetMergeOptions>(args);
   constexpr size_t kFewest = 2;
   if (options.folders.size() < kFewest) {
     throw Error(ErrorKind::kUsage, "expected dataset folders and the folder to make", {},
@@ -42,7 +42,7 @@ const Command kDatasetMerge{
         "differ: the newest\n"
         "is written unless --to says otherwise. The sources are only read; DST appears complete or not at all.\n"
         "  flexor dataset merge monday tuesday week\n",
-    .usage = &config::usage<Options>,
-    .run = &run};
+    .usage = &config::usage<DatasetMergeOptions>,
+    .run = &run_dataset_merge};
 
 }  // namespace flexor::cli

@@ -10,13 +10,13 @@
 namespace flexor::cli {
 namespace {
 
-struct Options {
+struct DatasetShowOptions {
   std::string root, output;
   int64_t episode = 0, frames = 24;
   bool video = false, json = false;
 };
 
-void fields(config::FieldTable& table, Options& o) {
+void fields(config::FieldTable& table, DatasetShowOptions& o) {
   table.positional("dir", o.root, "dataset folder, the one that holds meta/info.json");
   table("episode", o.episode, "episode_index").range(0, 1e15).value_name("N");
   table("output", o.output, "page to write").required().short_flag('o').value_name("FILE");
@@ -25,8 +25,8 @@ void fields(config::FieldTable& table, Options& o) {
   table("json", o.json, "print one JSON object instead of text");
 }
 
-int run(const Args& args, const Io& io) {
-  const auto options = config::parse<Options>(args);
+int run_dataset_show(const Args& args, const Io& io) {
+  const auto options = config::parse<DatasetShowOptions>(args);
   install_interrupt_handlers();
   const std::string page = curate::episode_page(
       {.root = options.root, .episode = options.episode, .num_pictures = options.frames, .with_video = options.video});
@@ -55,7 +55,7 @@ const Command kDatasetShow{
         "cursor "
         "through all plots and pictures;\narrow keys step, the space bar plays.\n\n    flexor dataset show /data/koch "
         "--episode 3 -o episode_3.html\n",
-    .usage = &config::usage<Options>,
-    .run = &run};
+    .usage = &config::usage<DatasetShowOptions>,
+    .run = &run_dataset_show};
 
 }  // namespace flexor::cli

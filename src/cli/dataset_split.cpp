@@ -7,21 +7,21 @@
 namespace flexor::cli {
 namespace {
 
-struct Options {
+struct DatasetSplitOptions {
   std::string source, target;
   std::vector<std::string> parts;
   EditFlags flags;
 };
 
-void fields(config::FieldTable& table, Options& o) {
+void fields(config::FieldTable& table, DatasetSplitOptions& o) {
   table.positional("src", o.source, "dataset folder; it is only read");
   table.positional("dst", o.target, "folder to make; it gets one dataset per part");
   table.rest("name=part...", o.parts, "a share of the episodes (train=0.8) or episodes (val=40-49,52) for each part");
   fields(table, o.flags);
 }
 
-int run(const Args& args, const Io& io) {
-  const auto options = config::parse<Options>(args);
+int run_dataset_split(const Args& args, const Io& io) {
+  const auto options = config::parse<DatasetSplitOptions>(args);
   if (options.parts.empty()) {
     throw Error(ErrorKind::kUsage, "no parts are named", {}, "flexor dataset split SRC DST train=0.8 val=0.2");
   }
@@ -46,7 +46,7 @@ const Command kDatasetSplit{
         "the last part takes what is left when the shares sum to 1. DST appears complete or not at all.\n"
         "  flexor dataset split demos parts train=0.8 val=0.2\n"
         "  flexor dataset split demos parts train=0-39 val=40-49\n",
-    .usage = &config::usage<Options>,
-    .run = &run};
+    .usage = &config::usage<DatasetSplitOptions>,
+    .run = &run_dataset_split};
 
 }  // namespace flexor::cli

@@ -24,7 +24,7 @@ namespace {
 
 constexpr std::string_view kOpenpi = "openpi";
 
-struct Options {
+struct DatasetStatsOptions {
   std::string root, method = "exact", norm_stats;
   bool write = false, force = false, no_video = false, no_sampling = false, json = false;
   std::optional<int64_t> horizon;
@@ -32,7 +32,7 @@ struct Options {
   std::vector<int64_t> delta_mask;
 };
 
-void fields(config::FieldTable& table, Options& o) {
+void fields(config::FieldTable& table, DatasetStatsOptions& o) {
   table.positional("dir", o.root, "dataset folder, the one that holds meta/info.json");
   table("method", o.method, "exact quantiles, or those that LeRobot's newest release, LeRobot 0.4 or openpi compute")
       .choices({"exact", "lerobot", "lerobot-0.4", std::string(kOpenpi)});
@@ -54,7 +54,7 @@ void fields(config::FieldTable& table, Options& o) {
   table("json", o.json, "print one JSON object instead of text");
 }
 
-void check(const Options& o) {
+void check(const DatasetStatsOptions& o) {
   const bool is_openpi = o.method == kOpenpi;
   const auto refuse = [](const std::string& what, const std::string& hint = {}) {
     throw Error(ErrorKind::kUsage, what, {}, hint);
@@ -80,7 +80,7 @@ curate::StatsMethod method_of(const std::string& name) {
                                  : curate::StatsMethod::kExact;
 }
 
-std::vector<const data::FeatureInfo*> features_of(const curate::StatsSource& source, const Options& o) {
+std::vector<const data::FeatureInfo*> features_of(const curate::StatsSource& source, const DatasetStatsOptions& o) {
   std::vector<const data::FeatureInfo*> features;
   for (const data::FeatureInfo& feature : source.numeric) {
     features.push_back(&feature);
@@ -94,7 +94,7 @@ std::vector<const data::FeatureInfo*> features_of(const curate::StatsSource& sou
 }
 
 /// Computes and, if asked, writes; what is complete stays as it is without --force.
-void run_stats(const curate::StatsSource& source, const Options& o, ThreadPool& pool, StatsReport& report) {
+void run_stats(const curate::StatsSource& source, const DatasetStatsOptions& o, ThreadPool& pool, StatsReport& report) {
   std::vector<const data::FeatureInfo*> features = features_of(source, o);
   std::vector<const data::FeatureInfo*> wanted = features;
   bool needs_episodes = o.write && o.force && source.info.major == 2 && source.info.minor == 1;
@@ -129,7 +129,7 @@ void run_stats(const curate::StatsSource& source, const Options& o, ThreadPool& 
 }
 
 /// @param stats  of the frames, which are the norm_stats when no windows are asked for
-void run_norm_stats(const curate::StatsSource& source, const Options& o, StatsReport& report) {
+void run_norm_stats(const curate::StatsSource& source, const DatasetStatsOptions& o, StatsReport& report) {
   curate::OpenpiStatsOptions options;
   options.as_openpi = o.method == kOpenpi;
   options.horizon = o.horizon.value_or(options.as_openpi ? options.horizon : 0);
@@ -142,8 +142,8 @@ void run_norm_stats(const curate::StatsSource& source, const Options& o, StatsRe
   }
 }
 
-int run(const Args& args, const Io& io) {
-  const auto options = config::parse<Options>(args);
+int run_dataset_stats(const Args& args, const Io& io) {
+  const auto options = config::parse<DatasetStatsOptions>(args);
   check(options);
   const curate::StatsSource source = curate::open_stats_source(options.root);
   for (const data::Finding& finding : source.findings) {
@@ -180,7 +180,7 @@ const Command kDatasetStats{
     .notes =
         "Nothing is written without --write or --norm-stats. Dimensions that are constant, nearly constant or sparse "
         "are named, with what each normalisation would make of them. docs/statistics.md compares the methods.\n",
-    .usage = &config::usage<Options>,
-    .run = &run};
+    .usage = &config::usage<DatasetStatsOptions>,
+    .run = &run_dataset_stats};
 
 }  // namespace flexor::cli

@@ -15,13 +15,13 @@ namespace {
 
 using curate::FeatureDiff;
 
-struct Options {
+struct DatasetStatsDiffOptions {
   std::string a, b;
   double tolerance = 1e-6;
   bool json = false;
 };
 
-void fields(config::FieldTable& table, Options& o) {
+void fields(config::FieldTable& table, DatasetStatsDiffOptions& o) {
   table.positional("a", o.a, "dataset folder, stats.json or norm_stats.json");
   table.positional("b", o.b, "the other one");
   table("tolerance", o.tolerance,
@@ -48,8 +48,8 @@ void print(std::ostream& out, const FeatureDiff& diff, double tolerance) {
   }
 }
 
-int run(const Args& args, const Io& io) {
-  const auto options = config::parse<Options>(args);
+int run_dataset_stats_diff(const Args& args, const Io& io) {
+  const auto options = config::parse<DatasetStatsDiffOptions>(args);
   const std::vector<FeatureDiff> diffs =
       curate::stats_diff(curate::read_stats_of(options.a), curate::read_stats_of(options.b));
   const auto num_different =
@@ -87,7 +87,7 @@ const Command kDatasetStatsDiff{
     .notes =
         "Exit code 0 when they are equal within the tolerance, 1 when they differ or cannot be read. A dimension's "
         "largest difference is shown, relative to the larger of the two values and of the dimension's std.\n",
-    .usage = &config::usage<Options>,
-    .run = &run};
+    .usage = &config::usage<DatasetStatsDiffOptions>,
+    .run = &run_dataset_stats_diff};
 
 }  // namespace flexor::cli

@@ -10,13 +10,13 @@
 namespace flexor::cli {
 namespace {
 
-struct Options {
+struct DatasetVerifyOptions {
   std::string root;
   bool decode = false;
   bool json = false;
 };
 
-void fields(config::FieldTable& table, Options& o) {
+void fields(config::FieldTable& table, DatasetVerifyOptions& o) {
   table.positional("dir", o.root, "dataset folder, the one that holds meta/info.json");
   table("decode", o.decode, "decode every picture; without it videos are compared by their containers");
   table("json", o.json, "print one JSON object instead of text");
@@ -50,7 +50,7 @@ void print(std::ostream& out, const curate::VerifyReport& report) {
       << '\n';
 }
 
-Json to_json(const curate::VerifyReport& report) {
+Json verify_json(const curate::VerifyReport& report) {
   Json findings = Json::array();
   for (const data::Finding& finding : report.findings) {
     findings.push_back(data::to_json(finding));
@@ -61,14 +61,14 @@ Json to_json(const curate::VerifyReport& report) {
                        {"findings", findings}});
 }
 
-int run(const Args& args, const Io& io) {
-  auto options = config::parse<Options>(args);
+int run_dataset_verify(const Args& args, const Io& io) {
+  auto options = config::parse<DatasetVerifyOptions>(args);
   while (options.root.size() > 1 && options.root.ends_with('/')) {
     options.root.pop_back();
   }
   const curate::VerifyReport report = curate::verify_dataset({.root = options.root, .decode = options.decode});
   if (options.json) {
-    io.out << to_json(report).dump() << '\n';
+    io.out << verify_json(report).dump() << '\n';
   } else {
     print(io.out, report);
   }
@@ -88,7 +88,7 @@ const Command kDatasetVerify{
         "v3.0. What "
         "it calls an error, training refuses: exit code 1. With warnings only the exit code is 0. Nothing is written. "
         "docs/verify.md lists the codes of the findings.\n",
-    .usage = &config::usage<Options>,
-    .run = &run};
+    .usage = &config::usage<DatasetVerifyOptions>,
+    .run = &run_dataset_verify};
 
 }  // namespace flexor::cli

@@ -24,7 +24,7 @@
 namespace flexor::cli {
 namespace {
 
-struct Options {
+struct EvalOptions {
   std::string policy, dataset, output, rename_map, tokenizer_path, norm_stats, cache = "auto";
   std::vector<int64_t> episodes;
   std::optional<double> split;
@@ -35,7 +35,7 @@ struct Options {
   bool json = false;
 };
 
-void fields(config::FieldTable& table, Options& o) {
+void fields(config::FieldTable& table, EvalOptions& o) {
   table("policy", o.policy, "policy folder, checkpoint or run folder").required().value_name("DIR");
   table("dataset", o.dataset, "dataset folder, the one that holds meta/info.json").required().value_name("DIR");
   table("episodes", o.episodes, "episodes to use, as 3,4; default: all").value_name("LIST");
@@ -57,7 +57,7 @@ void fields(config::FieldTable& table, Options& o) {
   table("json", o.json, "print one JSON object instead of text");
 }
 
-std::map<std::string, std::string> rename_map(const Options& options, const policy::Policy& policy) {
+std::map<std::string, std::string> rename_map(const EvalOptions& options, const policy::Policy& policy) {
   if (options.rename_map.empty()) {
     return policy.processor().config().rename_map;
   }
@@ -73,7 +73,7 @@ std::map<std::string, std::string> rename_map(const Options& options, const poli
   return result;
 }
 
-data::Dataset open_dataset(const Options& options, const policy::Policy& policy) {
+data::Dataset open_dataset(const EvalOptions& options, const policy::Policy& policy) {
   data::DatasetOptions dataset_options;
   dataset_options.root = options.dataset;
   dataset_options.rename_map = rename_map(options, policy);
@@ -92,7 +92,7 @@ std::vector<std::string> action_names(const data::Dataset& dataset, int64_t acti
 /// Batches of every `stride`-th frame, in order, with a progress bar.
 class Frames {
  public:
-  Frames(const data::Dataset& dataset, const data::BatchFormat& format, const Options& options)
+  Frames(const data::Dataset& dataset, const data::BatchFormat& format, const EvalOptions& options)
       : reader_(std::make_shared<const data::Mixture>(dataset), format),
         positions_(static_cast<size_t>((dataset.num_frames() + options.stride - 1) / options.stride)),
         batch_size_(static_cast<size_t>(options.batch_size)),
@@ -140,7 +140,7 @@ void print(std::ostream& out, const eval::EvalResult& result) {
   }
 }
 
-policy::PolicyOptions policy_options(const Options& options) {
+policy::PolicyOptions policy_options(const EvalOptions& options) {
   policy::PolicyOptions result;
   result.dtype = options.dtype;
   result.tokenizer_path = options.tokenizer_path;
@@ -148,8 +148,8 @@ policy::PolicyOptions policy_options(const Options& options) {
   return result;
 }
 
-int run(const Args& args, const Io& io) {
-  const auto options = config::parse<Options>(args);
+int run_eval(const Args& args, const Io& io) {
+  const auto options = config::parse<EvalOptions>(args);
   if (options.split && !options.episodes.empty()) {
     throw Error(ErrorKind::kUsage, "--episodes and --split contradict each other");
   }
@@ -199,7 +199,7 @@ const Command kEval{
         "For each frame an action chunk is sampled and compared with what was recorded, in physical units: per joint, "
         "per step of the\nhorizon, beside two baselines (holding still; the mean action). With -o writes DIR/eval.json "
         "and DIR/eval.html.\n\n    flexor eval --policy runs/koch --dataset /data/koch --split 0.1 -o runs/koch/eval\n",
-    .usage = &config::usage<Options>,
-    .run = &run};
+    .usage = &config::usage<EvalOptions>,
+    .run = &run_eval};
 
 }  // namespace flexor::cli

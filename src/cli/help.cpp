@@ -13,12 +13,12 @@
 namespace flexor::cli {
 namespace {
 
-struct Options {
+struct HelpOptions {
   std::vector<std::string> topic;
   bool markdown = false;
 };
 
-void fields(config::FieldTable& table, Options& o) {
+void fields(config::FieldTable& table, HelpOptions& o) {
   table.rest("topic", o.topic, "a command, or config, config recap: the keys of a configuration");
   table("markdown", o.markdown,
         "as Markdown: the page of all commands, a command's part of it, or the page of all keys");
@@ -60,8 +60,8 @@ void print_recap_help(std::ostream& out, bool markdown) {
   print_docs(out, kRecapIntroduction, docs, markdown);
 }
 
-int run(const Args& args, const Io& io) {
-  const auto options = config::parse<Options>(args);
+int run_help(const Args& args, const Io& io) {
+  const auto options = config::parse<HelpOptions>(args);
   const std::string topic = join_text(options.topic, " ");
   if (const Command* command = find_command(topic)) {
     io.out << (options.markdown ? command_markdown(*command) : command_help(*command));
@@ -88,7 +88,7 @@ int run(const Args& args, const Io& io) {
 const Command kHelp{.path = "help",
                     .summary = "Show the help of a command, or the keys of a training configuration.",
                     .notes = {},
-                    .usage = &config::usage<Options>,
-                    .run = &run};
+                    .usage = &config::usage<HelpOptions>,
+                    .run = &run_help};
 
 }  // namespace flexor::cli

@@ -139,7 +139,7 @@ int report(const dist::LaunchOutcome& outcome, const dist::NodePlan& plan, const
   return outcome.exit_code;
 }
 
-int run(const Args& args, const Io& io) {
+int run_launch(const Args& args, const Io& io) {
   const Request request = parse_request(args);
   const LaunchOptions& o = request.options;
   const dist::Env env = dist::process_env();
@@ -190,6 +190,6 @@ const Command kLaunch{
         "when a rank "
         "fails, the others are ended, and its exit code is that of flexor launch. docs/launching.md tells more.\n",
     .usage = &config::usage<LaunchOptions>,
-    .run = &run};
+    .run = &run_launch};
 
 }  // namespace flexor::cli

@@ -19,7 +19,7 @@
 namespace flexor::cli {
 namespace {
 
-struct Options {
+struct PredictOptions {
   std::string policy, batch, output, norm_stats;
   std::optional<std::string> dtype;
   std::optional<int64_t> num_steps;
@@ -28,7 +28,7 @@ struct Options {
   bool json = false;
 };
 
-void fields(config::FieldTable& table, Options& o) {
+void fields(config::FieldTable& table, PredictOptions& o) {
   table("policy", o.policy, "policy folder (pretrained_model)").required().value_name("DIR");
   table("batch", o.batch, "safetensors file of model-side tensors").required().value_name("FILE");
   table("output", o.output, "safetensors file to write").required().short_flag('o').value_name("FILE");
@@ -41,8 +41,8 @@ void fields(config::FieldTable& table, Options& o) {
   table("json", o.json, "print one JSON object instead of text");
 }
 
-int run(const Args& args, const Io& io) {
-  const auto options = config::parse<Options>(args);
+int run_predict(const Args& args, const Io& io) {
+  const auto options = config::parse<PredictOptions>(args);
   set_threads(options.threads);
   check_output_file(options.output);
   const schema::BatchFile batch = schema::read_batch_file(options.batch);
@@ -89,7 +89,7 @@ const Command kPredict{
         "label in the batch: `tokenized_positive_guidance_prompt` [B, L] "
         "and\n`tokenized_positive_guidance_prompt_mask` "
         "[B, L], or the same names with `negative`.\n",
-    .usage = &config::usage<Options>,
-    .run = &run};
+    .usage = &config::usage<PredictOptions>,
+    .run = &run_predict};
 
 }  // namespace flexor::cli

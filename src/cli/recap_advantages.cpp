@@ -13,12 +13,12 @@
 namespace flexor::cli {
 namespace {
 
-struct Options {
+struct RecapAdvantagesOptions {
   RecapOptions common;
   std::string method;
 };
 
-void fields(config::FieldTable& table, Options& o) {
+void fields(config::FieldTable& table, RecapAdvantagesOptions& o) {
   table("method", o.method,
         "recap: N-step advantages of the value model; steam: scores of the ensemble; without: "
         "advantage.method");
@@ -50,9 +50,9 @@ void print_speed(std::ostream& out, const recap::AdvantagesResult& result) {
   out << '\n';
 }
 
-int run(const Args& args, const Io& io) {
+int run_recap_advantages(const Args& args, const Io& io) {
   refuse_dashed_keys(args, {"config", "print", "json", "method"});
-  auto options = config::parse<Options>(args);
+  auto options = config::parse<RecapAdvantagesOptions>(args);
   require_configuration(options.common, "flexor recap advantages --config configs/recap_tiny.yaml");
   if (!options.method.empty()) {
     options.common.overrides.push_back("advantage.method=" + options.method);
@@ -87,7 +87,7 @@ const Command kRecapAdvantages{
         "the "
         "next ones are\ndecoded; values are kept on the way, so that the same command goes on after it was stopped. "
         "`flexor recap relabel`\napplies another threshold or look-ahead with no model.\n",
-    .usage = &config::usage<Options>,
-    .run = &run};
+    .usage = &config::usage<RecapAdvantagesOptions>,
+    .run = &run_recap_advantages};
 
 }  // namespace flexor::cli

@@ -7,7 +7,7 @@
 namespace flexor::cli {
 namespace {
 
-int run(const Args& args, const Io& io) {
+int run_recap_policy(const Args& args, const Io& io) {
   const RecapOptions options = parse_recap_options(args, "flexor recap policy --config configs/recap_tiny.yaml");
   const recap::RecapConfig config = recap::load_recap_config(options.sources(), recap::Step::kPolicy);
   if (options.print_config) {
@@ -37,6 +37,6 @@ const Command kRecapPolicy{
         "them.\nWeights start from a policy folder of LeRobot or openpi, from RLinf's full_weights.pt, or from nothing "
         "with\nactor.model.architecture. Ctrl-C or SIGTERM finishes the step and saves a checkpoint.\n",
     .usage = &config::usage<RecapOptions>,
-    .run = &run};
+    .run = &run_recap_policy};
 
 }  // namespace flexor::cli

@@ -9,12 +9,12 @@
 namespace flexor::cli {
 namespace {
 
-struct Options {
+struct RecapRelabelOptions {
   RecapOptions common;
   recap::RelabelOptions relabel;
 };
 
-void fields(config::FieldTable& table, Options& o) {
+void fields(config::FieldTable& table, RecapRelabelOptions& o) {
   table("source_tag", o.relabel.source_tag, "of the advantages that are there; without: advantage.tag")
       .value_name("TAG");
   table("new_tag", o.relabel.new_tag, "of the advantages to write; without: advantage.tag").value_name("TAG");
@@ -27,9 +27,9 @@ void fields(config::FieldTable& table, Options& o) {
   fields(table, o.common);
 }
 
-int run(const Args& args, const Io& io) {
+int run_recap_relabel(const Args& args, const Io& io) {
   refuse_dashed_keys(args, {"config", "print", "json", "source", "new", "lookahead", "threshold", "reference"});
-  const auto options = config::parse<Options>(args);
+  const auto options = config::parse<RecapRelabelOptions>(args);
   require_configuration(options.common,
                         "flexor recap relabel --config FILE --new-tag q20 advantage.positive_quantile=0.2");
   const recap::RecapConfig config = recap::load_recap_config(options.common.sources(), recap::Step::kAdvantages);
@@ -56,7 +56,7 @@ const Command kRecapRelabel{
         "Reads the values in meta/advantages_SOURCE.parquet and writes meta/advantages_NEW.parquet; outcomes and data "
         "stay as "
         "they are.\n",
-    .usage = &config::usage<Options>,
-    .run = &run};
+    .usage = &config::usage<RecapRelabelOptions>,
+    .run = &run_recap_relabel};
 
 }  // namespace flexor::cli

@@ -12,7 +12,7 @@
 namespace flexor::cli {
 namespace {
 
-Json to_json(const std::vector<recap::ReturnsReport>& reports) {
+Json reports_json(const std::vector<recap::ReturnsReport>& reports) {
   Json datasets = Json::array();
   for (const recap::ReturnsReport& report : reports) {
     datasets.push_back(Json::object({{"name", report.name},
@@ -44,7 +44,7 @@ void print(std::ostream& out, const std::vector<recap::ReturnsReport>& reports) 
   }
 }
 
-int run(const Args& args, const Io& io) {
+int run_recap_returns(const Args& args, const Io& io) {
   const RecapOptions options = parse_recap_options(args, "flexor recap returns --config configs/recap_tiny.yaml");
   const recap::RecapConfig config = recap::load_recap_config(options.sources(), recap::Step::kReturns);
   if (options.print_config) {
@@ -53,7 +53,7 @@ int run(const Args& args, const Io& io) {
   }
   const std::vector<recap::ReturnsReport> reports = recap::compute_returns(config);
   if (options.json) {
-    io.out << to_json(reports).dump(2) << '\n';
+    io.out << reports_json(reports).dump(2) << '\n';
   } else {
     print(io.out, reports);
   }
@@ -75,6 +75,6 @@ const Command kRecapReturns{
         "0, of a failure\nfailure_reward. The outcome of an episode is the column is_success, the same key of the "
         "episodes' metadata, or a list in the\nconfiguration; type: sft means that every episode is a success.\n",
     .usage = &config::usage<RecapOptions>,
-    .run = &run};
+    .run = &run_recap_returns};
 
 }  // namespace flexor::cli

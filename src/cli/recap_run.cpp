@@ -25,7 +25,7 @@ namespace {
 using recap::Step;
 using recap::StepRow;
 
-struct Options {
+struct RecapRunOptions {
   RecapOptions common;
   Step from = Step::kReturns, to = Step::kPolicy;
   bool force = false;
@@ -39,14 +39,14 @@ std::vector<std::pair<std::string, Step>> step_names() {
   return names;
 }
 
-void fields(config::FieldTable& table, Options& o) {
+void fields(config::FieldTable& table, RecapRunOptions& o) {
   table.enumeration("from", o.from, step_names(), "first step to look at; those before it must be up to date");
   table.enumeration("to", o.to, step_names(), "last step to look at");
   table("force", o.force, "run every step from its start, whether or not something changed");
   fields(table, o.common);
 }
 
-Json to_json(const StepRow& row) {
+Json row_json(const StepRow& row) {
   return Json::object({{"step", recap::step_name(row.step)},
                        {"result", row.result},
                        {"why", row.why.empty() ? Json() : Json(row.why)},
@@ -127,7 +127,7 @@ void print_json(std::ostream& out, const std::string& output_dir, const std::vec
                 const std::string& report, const Closing& closing) {
   Json steps = Json::array();
   for (const StepRow& row : rows) {
-    steps.push_back(to_json(row));
+    steps.push_back(row_json(row));
   }
   out << Json::object({{"output_dir", output_dir},
                        {"steps", steps},
@@ -137,9 +137,9 @@ void print_json(std::ostream& out, const std::string& output_dir, const std::vec
       << '\n';
 }
 
-int run(const Args& args, const Io& io) {
+int run_recap_run(const Args& args, const Io& io) {
   refuse_dashed_keys(args, {"config", "print", "json", "from", "to", "force"});
-  const auto o = config::parse<Options>(args);
+  const auto o = config::parse<RecapRunOptions>(args);
   require_configuration(o.common, "flexor recap run --config configs/recap_tiny.yaml output_dir=DIR");
   if (o.from > o.to) {
     throw Error(ErrorKind::kUsage,
@@ -183,7 +183,7 @@ const Command kRecapRun{
         "on where it\nwas. Everything that can be checked is checked before the first step. OUT/recap_run.json holds "
         "what is known of "
         "the steps.\n",
-    .usage = &config::usage<Options>,
-    .run = &run};
+    .usage = &config::usage<RecapRunOptions>,
+    .run = &run_recap_run};
 
 }  // namespace flexor::cli

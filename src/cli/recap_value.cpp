@@ -12,13 +12,13 @@
 namespace flexor::cli {
 namespace {
 
-struct Options {
+struct RecapValueOptions {
   RecapOptions recap;
   std::string method;
   std::vector<std::string> merge;
 };
 
-void fields(config::FieldTable& table, Options& o) {
+void fields(config::FieldTable& table, RecapValueOptions& o) {
   fields(table, o.recap);
   table("method", o.method, "recap: the value model; steam: the ensemble; default: what actor.model.model_type says")
       .choices({"recap", "steam"});
@@ -27,7 +27,7 @@ void fields(config::FieldTable& table, Options& o) {
 }
 
 /// `--merge A B`: arguments without "=" are further folders.
-void take_folders(Options& o) {
+void take_folders(RecapValueOptions& o) {
   if (o.merge.empty()) {
     return;
   }
@@ -38,9 +38,9 @@ void take_folders(Options& o) {
   o.recap.overrides = keys;
 }
 
-int run(const Args& args, const Io& io) {
+int run_recap_value(const Args& args, const Io& io) {
   refuse_dashed_keys(args, {"config", "print", "json", "method", "merge"});
-  auto o = config::parse<Options>(args);
+  auto o = config::parse<RecapValueOptions>(args);
   take_folders(o);
   if (!o.merge.empty()) {
     if (o.method != "steam") {
@@ -85,7 +85,7 @@ const Command kRecapValue{
         "full_weights.pt too), or\nfrom nothing with actor.model.architecture. Ctrl-C or SIGTERM finishes the step and "
         "saves "
         "a checkpoint.\n",
-    .usage = &config::usage<Options>,
-    .run = &run};
+    .usage = &config::usage<RecapValueOptions>,
+    .run = &run_recap_value};
 
 }  // namespace flexor::cli

@@ -10,13 +10,13 @@
 namespace flexor::cli {
 namespace {
 
-struct Options {
+struct ReportOptions {
   std::string run_dir, output, tag;
   std::vector<std::string> episodes;
   bool json = false;
 };
 
-void fields(config::FieldTable& table, Options& o) {
+void fields(config::FieldTable& table, ReportOptions& o) {
   table.positional("run_dir", o.run_dir, "output_dir of a training run or of a RECAP run");
   table("output", o.output, "file to write; default: RUN_DIR/report.html").short_flag('o').value_name("FILE");
   table("tag", o.tag, "RECAP: tag of the advantages; default: the run's own");
@@ -25,7 +25,7 @@ void fields(config::FieldTable& table, Options& o) {
   table("json", o.json, "print one JSON object instead of text");
 }
 
-std::string write_report(const Options& options) {
+std::string write_report(const ReportOptions& options) {
   if (recap::is_recap_run(options.run_dir)) {
     return recap::write_recap_report(recap::config_of_run(options.run_dir, options.tag),
                                      {.output = options.output, .episodes = options.episodes});
@@ -37,8 +37,8 @@ std::string write_report(const Options& options) {
   return report::write_run_report(options.run_dir, options.output);
 }
 
-int run(const Args& args, const Io& io) {
-  const auto options = config::parse<Options>(args);
+int run_report(const Args& args, const Io& io) {
+  const auto options = config::parse<ReportOptions>(args);
   install_interrupt_handlers();
   const std::string path = write_report(options);
   io.out << (options.json ? Json::object({{"report", path}}).dump() : path) << '\n';
@@ -55,7 +55,7 @@ const Command kReport{
         "predictions\nwhere the run's folder has them. Of a RECAP run: outcomes, returns, values, advantages and "
         "labels, episodes under their\npictures, curves of both trainings, and the numbers as CSV files beside the "
         "page.\n\n    flexor report runs/recap --episodes attempts/3,attempts/17\n",
-    .usage = &config::usage<Options>,
-    .run = &run};
+    .usage = &config::usage<ReportOptions>,
+    .run = &run_report};
 
 }  // namespace flexor::cli

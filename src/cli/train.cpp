@@ -14,12 +14,12 @@
 namespace flexor::cli {
 namespace {
 
-struct Options {
+struct TrainOptions {
   std::vector<std::string> config, overrides;
   bool print_config = false;
 };
 
-void fields(config::FieldTable& table, Options& o) {
+void fields(config::FieldTable& table, TrainOptions& o) {
   table("config", o.config, "YAML file, as those in configs/; several as a,b: later ones win").value_name("FILE");
   table("print_config", o.print_config, "print the resolved configuration and do nothing");
   table.rest("key=value", o.overrides, "any key of the configuration, over the file: steps=1000 optimizer.lr=1e-5");
@@ -36,9 +36,9 @@ void refuse_dashed_keys(const Args& args) {
   }
 }
 
-int run(const Args& args, const Io& io) {
+int run_train(const Args& args, const Io& io) {
   refuse_dashed_keys(args);
-  const auto options = config::parse<Options>(args);
+  const auto options = config::parse<TrainOptions>(args);
   const config::Sources sources{.files = options.config, .overrides = options.overrides};
   if (sources.files.empty() && sources.overrides.empty()) {
     throw Error(ErrorKind::kUsage, "nothing to train: no configuration was given", {},
@@ -70,7 +70,7 @@ const Command kTrain{
         "pretrained_model "
         "LeRobot loads.\nCtrl-C or SIGTERM finishes the step and saves a checkpoint. `flexor help config` lists the "
         "keys.\n",
-    .usage = &config::usage<Options>,
-    .run = &run};
+    .usage = &config::usage<TrainOptions>,
+    .run = &run_train};
 
 }  // namespace flexor::cli

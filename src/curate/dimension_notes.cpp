@@ -53,12 +53,12 @@ std::vector<DimensionNote::Normalized> normalized(const Dimension& dim) {
 }
 
 /// "[4] (gripper)"
-std::string place_of(const DimensionNote& note) {
+std::string note_place(const DimensionNote& note) {
   return str_cat("[", note.dimension, "]", note.name.empty() ? "" : " (" + note.name + ")");
 }
 
 std::string describe_spread(const DimensionNote& note) {
-  std::string text = note.feature + place_of(note);
+  std::string text = note.feature + note_place(note);
   text += note.kind == Kind::kSparse ? ": sparse, 80 % of the frames or more hold one value"
                                      : str_cat(": nearly constant, std ", short_number(note.std));
   std::vector<std::string> modes;
@@ -130,7 +130,7 @@ std::vector<std::string> describe(const std::vector<DimensionNote>& notes) {
   std::map<std::string, std::vector<std::string>> constant;
   for (const DimensionNote& note : notes) {
     if (note.kind == Kind::kConstant) {
-      constant[note.feature].push_back(str_cat(place_of(note), " = ", short_number(note.min)));
+      constant[note.feature].push_back(str_cat(note_place(note), " = ", short_number(note.min)));
     }
   }
   for (const auto& [feature, dims] : constant) {

@@ -23,15 +23,12 @@
 namespace flexor::curate {
 namespace {
 
+using flexor::testing::dataset_path;
 using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 namespace fs = std::filesystem;
-
-std::string dataset_path(const std::string& name) {
-  return testing::tests_path("data/datasets/" + name);
-}
 
 class EditTest : public ::testing::Test {
  protected:

@@ -16,9 +16,6 @@ namespace {
 using table::Layout;
 using table::WriteColumn;
 
-constexpr std::array<std::string_view, 10> kStatNames = {"min", "max", "mean", "std", "count",
-                                                         "q01", "q10", "q50",  "q90", "q99"};
-
 WriteColumn whole_numbers(const std::string& name, std::vector<int64_t> values) {
   return {.name = name, .values = std::move(values)};
 }

@@ -10,7 +10,7 @@
 namespace flexor::curate {
 namespace {
 
-void write_tasks(const RewritePlan& plan, const std::string& root) {
+void write_task_lines(const RewritePlan& plan, const std::string& root) {
   TextFile file(root + "/meta/tasks.jsonl");
   for (size_t i = 0; i < plan.tasks.size(); ++i) {
     file.write(Json::object({{"task_index", i}, {"task", plan.tasks[i]}}).dump() + "\n");
@@ -33,7 +33,7 @@ Json episode_line(const RewritePlan& plan, size_t number) {
 
 void write_meta_v21(const MetaParts& parts, const std::string& root) {
   const RewritePlan& plan = parts.plan;
-  write_tasks(plan, root);
+  write_task_lines(plan, root);
   TextFile episodes(root + "/meta/episodes.jsonl");
   TextFile statistics(root + "/meta/episodes_stats.jsonl");
   for (size_t i = 0; i < plan.episodes.size(); ++i) {

@@ -34,13 +34,13 @@ std::string pandas_metadata() {
       .dump();
 }
 
-void write_tasks(const RewritePlan& plan, const std::string& root) {
-  std::vector<int64_t> numbers(plan.tasks.size());
-  for (size_t i = 0; i < numbers.size(); ++i) {
-    numbers[i] = static_cast<int64_t>(i);
+void write_task_table(const RewritePlan& plan, const std::string& root) {
+  std::vector<int64_t> indices(plan.tasks.size());
+  for (size_t i = 0; i < indices.size(); ++i) {
+    indices[i] = static_cast<int64_t>(i);
   }
   table::write_parquet(root + "/meta/tasks.parquet",
-                       {{.name = "task_index", .values = std::move(numbers)}, {.name = "task", .values = plan.tasks}},
+                       {{.name = "task_index", .values = std::move(indices)}, {.name = "task", .values = plan.tasks}},
                        {{"pandas", pandas_metadata()}});
 }
 
@@ -101,7 +101,7 @@ bool write_episodes(const MetaParts& parts, EpisodeTable& table, const std::stri
 }  // namespace
 
 void write_meta_v30(const MetaParts& parts, const std::string& root) {
-  write_tasks(parts.plan, root);
+  write_task_table(parts.plan, root);
   EpisodeTable table(parts);
   while (!write_episodes(parts, table, root)) {
   }

@@ -12,10 +12,7 @@
 namespace flexor::curate {
 namespace {
 
-std::string dataset_path(const std::string& name) {
-  return testing::tests_path("data/datasets/" + name);
-}
-
+using flexor::testing::dataset_path;
 /// q01 and q99 as openpi's; mean and std within what summing the 320 rows of a batch in float32 may cost.
 void expect_as_openpi(const schema::NormStats& actual, const std::string& golden) {
   const Json expected = Json::read_file(testing::tests_path(golden)).at("norm_stats");

@@ -19,11 +19,11 @@ using Levels = PictureHistogram::Levels;
 
 /// Neighbouring pixels often share a level; counting them in tables of their own lets the CPU do so side by side.
 constexpr size_t kTables = 4;
-struct Tables {
+struct HistogramTables {
   uint32_t counts[kTables][3][256];
 };
 
-void count_row(const uint8_t* rgb, size_t pixels, Tables& tables) {
+void count_row(const uint8_t* rgb, size_t pixels, HistogramTables& tables) {
   auto& t = tables.counts;
   size_t i = 0;
   for (; i + kTables <= pixels; i += kTables, rgb += 3 * kTables) {
@@ -104,7 +104,7 @@ int picture_stride(int width, int height) {
 }
 
 void PictureHistogram::add(const media::Picture& picture, int stride) {
-  Tables tables{};
+  HistogramTables tables{};
   const auto row_bytes = static_cast<size_t>(picture.width) * 3;
   for (int y = 0; y < picture.height; y += stride) {
     const uint8_t* row = picture.rgb.data() + static_cast<size_t>(y) * row_bytes;

@@ -54,13 +54,13 @@ struct Open {
 };
 
 /// Some of the frames of one camera in one episode; what a thread decodes at a time.
-struct Job {
+struct PictureJob {
   size_t open, camera, first, last;
 };
 
-std::vector<Job> jobs_of(const std::vector<Open>& episodes) {
+std::vector<PictureJob> jobs_of(const std::vector<Open>& episodes) {
   constexpr size_t kFrames = 128;
-  std::vector<Job> jobs;
+  std::vector<PictureJob> jobs;
   for (size_t i = 0; i < episodes.size(); ++i) {
     const size_t n = episodes[i].frames.size();
     for (size_t camera = 0; camera < episodes[i].cameras.size(); ++camera) {
@@ -100,10 +100,10 @@ void for_each_picture_histogram(const StatsSource& source, const std::vector<con
             {i, frames_of(source.rows[i].count, sampling), std::vector<PictureHistogram>(cameras.size())});
       }
     }
-    const std::vector<Job> jobs = jobs_of(episodes);
+    const std::vector<PictureJob> jobs = jobs_of(episodes);
     pool.parallel_for(static_cast<int64_t>(jobs.size()), [&](int64_t i) {
       check_interrupt();
-      const Job& job = jobs[static_cast<size_t>(i)];
+      const PictureJob& job = jobs[static_cast<size_t>(i)];
       Open& open = episodes[job.open];
       const auto frames = std::span<const int64_t>(open.frames).subspan(job.first, job.last - job.first);
       auto decoder = decoders.take();

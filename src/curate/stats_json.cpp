@@ -8,9 +8,6 @@
 namespace flexor::curate {
 namespace {
 
-constexpr std::array<std::string_view, 10> kStatNames = {"min", "max", "mean", "std", "count",
-                                                         "q01", "q10", "q50",  "q90", "q99"};
-
 Json number(double value, StatKind kind) {
   switch (kind) {
     case StatKind::kBool:

@@ -1,5 +1,7 @@
 #pragma once
+#include <array>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/json.h"
@@ -7,6 +9,10 @@
 #include "schema/norm_stats.h"
 
 namespace flexor::curate {
+
+/// Statistics in the order in which LeRobot writes them.
+inline constexpr std::array<std::string_view, 10> kStatNames = {"min", "max", "mean", "std", "count",
+                                                                "q01", "q10", "q50",  "q90", "q99"};
 
 /// Statistics as LeRobot writes them: min and max of bool and integer features keep their type, features in the order
 /// of info.json, then what is no feature.

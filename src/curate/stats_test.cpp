@@ -15,11 +15,8 @@
 namespace flexor::curate {
 namespace {
 
+using flexor::testing::dataset_path;
 using ::testing::HasSubstr;
-
-std::string dataset_path(const std::string& name) {
-  return testing::tests_path("data/datasets/" + name);
-}
 
 std::vector<const data::FeatureInfo*> all_features(const StatsSource& source) {
   std::vector<const data::FeatureInfo*> features;

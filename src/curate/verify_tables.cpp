@@ -21,10 +21,10 @@ using data::EpisodeRecord;
 using data::Finding;
 using data::Severity;
 
-class Tables {
+class TableChecks {
  public:
-  Tables(const data::DatasetInfo& info, const data::TaskTable* tasks, const std::vector<EpisodeRecord>& records,
-         bool decode_images)
+  TableChecks(const data::DatasetInfo& info, const data::TaskTable* tasks, const std::vector<EpisodeRecord>& records,
+              bool decode_images)
       : info_(info), tasks_(tasks), records_(records), decode_images_(decode_images) {
     for (const EpisodeRecord& record : records) {
       listed_tasks_[record.episode_index] = record.tasks;
@@ -230,7 +230,7 @@ class Tables {
 
 TablesReport verify_tables(const data::DatasetInfo& info, const data::TaskTable* tasks,
                            const std::vector<EpisodeRecord>& records, bool decode_images) {
-  return Tables(info, tasks, records, decode_images).run();
+  return TableChecks(info, tasks, records, decode_images).run();
 }
 
 }  // namespace flexor::curate

@@ -24,13 +24,13 @@ struct VideoWork {
 };
 
 /// Episodes that follow each other in one source file, and what is copied for them.
-struct Run {
+struct CopiedRun {
   media::VideoPart part;
   std::vector<size_t> episodes;
 };
 
-std::vector<Run> runs_of(const RewritePlan& plan, size_t camera, const std::vector<size_t>& episodes) {
-  std::vector<Run> runs;
+std::vector<CopiedRun> runs_of(const RewritePlan& plan, size_t camera, const std::vector<size_t>& episodes) {
+  std::vector<CopiedRun> runs;
   for (const size_t number : episodes) {
     const SourceVideo& video = plan.video(number, camera);
     media::VideoPart* last = runs.empty() ? nullptr : &runs.back().part;
@@ -50,7 +50,7 @@ class FileRewrite {
  public:
   FileRewrite(const VideoWork& work, size_t camera, const OutputFile& file)
       : work_(work), camera_(camera), file_(file), runs_(runs_of(work.plan, camera, file.episodes)) {
-    for (const Run& run : runs_) {
+    for (const CopiedRun& run : runs_) {
       parts_.push_back(run.part);
     }
   }
@@ -125,7 +125,7 @@ class FileRewrite {
   const VideoWork& work_;
   size_t camera_;
   const OutputFile& file_;
-  std::vector<Run> runs_;
+  std::vector<CopiedRun> runs_;
   std::vector<media::VideoPart> parts_;
 };
 

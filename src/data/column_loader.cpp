@@ -21,10 +21,10 @@ struct Source {
   const Run* run;
 };
 
-class Loader {
+class ColumnLoader {
  public:
-  Loader(const DatasetInfo& info, const std::vector<const EpisodeRecord*>& selected,
-         const std::vector<const FeatureInfo*>& wanted, std::vector<Finding>& findings)
+  ColumnLoader(const DatasetInfo& info, const std::vector<const EpisodeRecord*>& selected,
+               const std::vector<const FeatureInfo*>& wanted, std::vector<Finding>& findings)
       : info_(info), selected_(selected), wanted_(wanted), findings_(findings) {
     for (const EpisodeRecord* record : selected) {
       numbers_.insert(record->episode_index);
@@ -203,7 +203,7 @@ std::optional<Finding> check_rows_place(const EpisodeRecord& record, const std::
 
 LoadedColumns load_columns(const DatasetInfo& info, const std::vector<const EpisodeRecord*>& selected,
                            const std::vector<const FeatureInfo*>& wanted, std::vector<Finding>& findings) {
-  return Loader(info, selected, wanted, findings).run();
+  return ColumnLoader(info, selected, wanted, findings).run();
 }
 
 }  // namespace flexor::data

@@ -11,9 +11,9 @@
 namespace flexor::data {
 namespace {
 
-using Values = decltype(Column::values);
+using ColumnValues = decltype(Column::values);
 
-Values values_of(table::ValueKind kind) {
+ColumnValues values_of(table::ValueKind kind) {
   switch (kind) {
     case table::ValueKind::kBool:
       return std::vector<uint8_t>();
@@ -28,7 +28,7 @@ Values values_of(table::ValueKind kind) {
 
 /// Appends elements [first, first + count) of `from`, converted to the type of `to`.
 template <typename From>
-void append(const From& from, int64_t first, int64_t count, Values& to) {
+void append(const From& from, int64_t first, int64_t count, ColumnValues& to) {
   std::visit(
       [&](const auto& source) {
         std::visit(

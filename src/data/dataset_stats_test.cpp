@@ -11,14 +11,11 @@
 namespace flexor::data {
 namespace {
 
+using flexor::testing::dataset_path;
 using schema::FeatureStats;
 using schema::NormStats;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-
-std::string dataset_path(const std::string& name) {
-  return testing::tests_path("data/datasets/" + name);
-}
 
 Dataset open(const std::string& name) {
   return Dataset::open(

@@ -16,12 +16,9 @@
 namespace flexor::data {
 namespace {
 
+using flexor::testing::dataset_path;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-
-std::string dataset_path(const std::string& name) {
-  return testing::tests_path("data/datasets/" + name);
-}
 
 Dataset open_all_columns(const std::string& name, std::optional<std::vector<int64_t>> episodes = std::nullopt) {
   return Dataset::open(

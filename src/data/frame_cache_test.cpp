@@ -31,7 +31,7 @@ using ::testing::HasSubstr;
 namespace fs = std::filesystem;
 
 // LibTorch's own threads would spin beside the loader's while small tensors are compared.
-[[maybe_unused]] const bool kOneTorchThread = [] {
+[[maybe_unused]] const bool kOneThread = [] {
   at::set_num_threads(1);
   return true;
 }();

@@ -35,7 +35,7 @@ std::shared_ptr<const Mixture> open_root(const std::string& root) {
   return std::make_shared<const Mixture>(Dataset::open(options));
 }
 
-std::shared_ptr<const Mixture> open(const std::string& name) {
+std::shared_ptr<const Mixture> open_mixture(const std::string& name) {
   return open_root(testing::tests_path("data/datasets/" + name));
 }
 
@@ -74,7 +74,7 @@ RawBatch copy_of(const RawBatch& batch) {
 }
 
 TEST(Loader, BatchesHaveTheDocumentedShapes) {
-  Loader loader(open("v21_h264"), config(2));
+  Loader loader(open_mixture("v21_h264"), config(2));
   const RawBatch batch = loader.next();
   EXPECT_EQ(batch.size(), 8);
   ASSERT_EQ(batch.cameras.size(), 2U);
@@ -92,7 +92,7 @@ TEST(Loader, NumbersAreTheReferencesWindows) {
       SafetensorsFile::open(testing::tests_path("data/datasets/golden/windows_all.safetensors"));
   LoaderConfig c = config(2);
   c.format.pictures = false;
-  Loader loader(open("v30_small"), c);
+  Loader loader(open_mixture("v30_small"), c);
   for (int k = 0; k < 40; ++k) {
     const RawBatch batch = loader.next();
     const auto positions = loader.order().batch(k).positions;
@@ -107,7 +107,7 @@ TEST(Loader, NumbersAreTheReferencesWindows) {
 }
 
 TEST(Loader, PicturesAreThoseOfTheFrame) {
-  const auto mixture = open("v30_images");
+  const auto mixture = open_mixture("v30_images");
   LoaderConfig c = config(2, 5);
   c.format.height = c.format.width = 0;  // as recorded
   Loader loader(mixture, c);
@@ -138,7 +138,7 @@ TEST(Loader, TheNumberOfWorkersChangesNothing) {
     for (const int num_workers : {0, 1, 3}) {
       LoaderConfig c = config(num_workers);
       c.format.image_transforms = transforms;
-      Loader loader(open("v30_small"), c);
+      Loader loader(open_mixture("v30_small"), c);
       for (size_t k = 0; k < 36; ++k) {
         const RawBatch batch = loader.next();
         if (num_workers == 0) {
@@ -152,7 +152,7 @@ TEST(Loader, TheNumberOfWorkersChangesNothing) {
 }
 
 TEST(Loader, ResumesAtAnyStep) {
-  const auto mixture = open("v21_h264");
+  const auto mixture = open_mixture("v21_h264");
   LoaderConfig c = config(2);
   c.format.image_transforms = ImageTransforms::kOpenpi;
   Loader whole(mixture, c);
@@ -172,7 +172,7 @@ TEST(Loader, ResumesAtAnyStep) {
 
 TEST(Loader, ReadsOnlyTheCamerasAskedFor) {
   LoaderConfig c = config(1);
-  const auto mixture = open("v21_h264");
+  const auto mixture = open_mixture("v21_h264");
   c.format.image_transforms = ImageTransforms::kOpenpi;
   const RawBatch all = copy_of(Loader(mixture, c).next());
   c.format.cameras = {"observation.images.wrist", "observation.images.other"};
@@ -184,7 +184,7 @@ TEST(Loader, ReadsOnlyTheCamerasAskedFor) {
 
 TEST(Loader, FloatPicturesAreNearTheBytes) {
   LoaderConfig c = config(1);
-  const auto mixture = open("v21_h264");
+  const auto mixture = open_mixture("v21_h264");
   Loader bytes(mixture, c);
   c.format.float_pictures = true;
   Loader floats(mixture, c);
@@ -194,7 +194,7 @@ TEST(Loader, FloatPicturesAreNearTheBytes) {
 }
 
 TEST(Loader, BatchesThatAreKeptStayAsTheyAre) {
-  Loader loader(open("v21_h264"), config(2, 4));
+  Loader loader(open_mixture("v21_h264"), config(2, 4));
   std::vector<RawBatch> kept, copies;
   for (int k = 0; k < 12; ++k) {
     kept.push_back(loader.next());
@@ -273,7 +273,7 @@ TEST_F(DatasetWithDamagedVideo, AWorkersErrorArrivesWithItsPlaceAndStays) {
 TEST(Loader, EndsQuicklyWhileReadingAhead) {
   LoaderConfig c = config(2, 128);
   c.prefetch = 4;
-  auto loader = std::make_unique<Loader>(open("v21_h264"), c);
+  auto loader = std::make_unique<Loader>(open_mixture("v21_h264"), c);
   std::this_thread::sleep_for(std::chrono::milliseconds(20));
   const double start = wall_seconds();
   loader.reset();
@@ -281,7 +281,7 @@ TEST(Loader, EndsQuicklyWhileReadingAhead) {
 }
 
 TEST(Loader, TellsHowLongItsUserWaited) {
-  Loader loader(open("v21_h264"), config(1));
+  Loader loader(open_mixture("v21_h264"), config(1));
   loader.next();
   EXPECT_GT(loader.waited_s(), 0.0);
   std::this_thread::sleep_for(std::chrono::milliseconds(300));  // two batches are read ahead meanwhile
@@ -292,10 +292,10 @@ TEST(Loader, TellsHowLongItsUserWaited) {
 
 TEST(Loader, RefusesSettingsThatMakeNoSense) {
   LoaderConfig c = config(-1);
-  EXPECT_THROW(Loader(open("v21_h264"), c), Error);
+  EXPECT_THROW(Loader(open_mixture("v21_h264"), c), Error);
   c = config(1);
   c.prefetch = 0;
-  EXPECT_THROW(Loader(open("v21_h264"), c), Error);
+  EXPECT_THROW(Loader(open_mixture("v21_h264"), c), Error);
 }
 
 }  // namespace

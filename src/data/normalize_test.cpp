@@ -23,7 +23,7 @@ const SafetensorsFile& goldens() {
   return file;
 }
 
-schema::FeatureStats golden_stats(const std::string& feature) {
+schema::FeatureStats golden_feature_stats(const std::string& feature) {
   schema::FeatureStats stats;
   for (const char* name : {"min", "max", "mean", "std", "q01", "q10", "q90", "q99"}) {
     const Tensor tensor = goldens().get(str_cat("norm.stats.", feature, ".", name)).to(at::kDouble);
@@ -46,7 +46,7 @@ INSTANTIATE_TEST_SUITE_P(Modes, NormalizeModes,
 
 TEST_P(NormalizeModes, EqualsLeRobotToTheBit) {
   for (const schema::PolicyFeature& feature : kFeatures) {
-    const schema::FeatureStats stats = golden_stats(feature.name);
+    const schema::FeatureStats stats = golden_feature_stats(feature.name);
     const FeatureNormalizer normalizer(feature, schema::norm_mode_from_name(GetParam()), &stats, 1e-8);
     const Tensor input = goldens().get("norm.in." + feature.name);
     const Tensor normalized = normalizer.normalize(input);
@@ -62,7 +62,7 @@ TEST_P(NormalizeModes, EqualsLeRobotToTheBit) {
 TEST(Normalize, OpenpiEqualsItsFloat64Formulas) {
   for (const char* mode : {"MEAN_STD", "QUANTILES"}) {
     for (const auto& feature : {kFeatures[0], kFeatures[1]}) {
-      const schema::FeatureStats stats = golden_stats(feature.name);
+      const schema::FeatureStats stats = golden_feature_stats(feature.name);
       const FeatureNormalizer normalizer(feature, schema::norm_mode_from_name(mode), &stats, 1e-8,
                                          NormFormula::kOpenpi);
       const Tensor input = goldens().get("norm.in." + feature.name).to(at::kDouble);

@@ -7,16 +7,16 @@
 namespace flexor::data {
 namespace {
 
-float value_of(uint32_t key, float) {
+float value_of_key(uint32_t key, float) {
   return std::bit_cast<float>((key >> 31) != 0 ? key & 0x7fffffffU : ~key);
 }
-double value_of(uint64_t key, double) {
+double value_of_key(uint64_t key, double) {
   return std::bit_cast<double>((key >> 63) != 0 ? key & 0x7fffffffffffffffU : ~key);
 }
-int64_t value_of(uint64_t key, int64_t) {
+int64_t value_of_key(uint64_t key, int64_t) {
   return static_cast<int64_t>(key ^ 0x8000000000000000U);
 }
-uint8_t value_of(uint16_t key, uint8_t) {
+uint8_t value_of_key(uint16_t key, uint8_t) {
   return static_cast<uint8_t>(key);
 }
 
@@ -86,7 +86,7 @@ void OrderStatistics<T>::end_pass(const Counts& counts) {
 template <typename T>
 T OrderStatistics<T>::value(size_t i) const {
   assert(done());
-  return value_of(static_cast<Key>(found_[i]), T{});
+  return value_of_key(static_cast<Key>(found_[i]), T{});
 }
 
 template class OrderStatistics<float>;

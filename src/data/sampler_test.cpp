@@ -16,7 +16,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-Dataset open(const std::string& name, std::optional<std::vector<int64_t>> episodes = std::nullopt) {
+Dataset open_episodes(const std::string& name, std::optional<std::vector<int64_t>> episodes = std::nullopt) {
   DatasetOptions options;
   options.root = testing::tests_path("data/datasets/" + name);
   options.episodes = std::move(episodes);
@@ -24,10 +24,10 @@ Dataset open(const std::string& name, std::optional<std::vector<int64_t>> episod
 }
 
 Mixture one_dataset() {
-  return Mixture(open("v21_h264"));
+  return Mixture(open_episodes("v21_h264"));
 }
 
-const Json& golden() {
+const Json& golden_order() {
   static const Json json = Json::read_file(testing::tests_path("data/datasets/golden/sampler_head.json"));
   return json;
 }
@@ -41,7 +41,7 @@ std::vector<int64_t> ints(const Json& json) {
 }
 
 TEST(Sampler, EpochSeedsAreNumpysSeedSequence) {
-  for (const auto& [key, value] : golden().at("epoch_seed").as_object()) {
+  for (const auto& [key, value] : golden_order().at("epoch_seed").as_object()) {
     const size_t comma = key.find(',');
     const uint64_t seed = std::stoull(key.substr(0, comma)), epoch = std::stoull(key.substr(comma + 1));
     const uint64_t expected =
@@ -59,23 +59,23 @@ TEST(Sampler, OrdersAreTheReferencesOrders) {
     const Sampler sampler(one_dataset(), {.seed = seed});
     for (const int64_t epoch : {0, 1, 2}) {
       const std::string key = "shuffle_seed" + std::to_string(seed) + "_epoch" + std::to_string(epoch);
-      EXPECT_EQ(*sampler.order(epoch), ints(golden().at(key))) << key;
+      EXPECT_EQ(*sampler.order(epoch), ints(golden_order().at(key))) << key;
     }
   }
-  EXPECT_EQ(*Sampler(one_dataset(), {.shuffle = false}).order(0), ints(golden().at("no_shuffle")));
+  EXPECT_EQ(*Sampler(one_dataset(), {.shuffle = false}).order(0), ints(golden_order().at("no_shuffle")));
   EXPECT_EQ(*Sampler(one_dataset(), {.shuffle = false, .drop_n_last_frames = 9}).order(0),
-            ints(golden().at("no_shuffle_drop_last_9")));
+            ints(golden_order().at("no_shuffle_drop_last_9")));
   EXPECT_EQ(*Sampler(one_dataset(), {.seed = 1000, .drop_n_last_frames = 9}).order(1),
-            ints(golden().at("shuffle_seed1000_epoch1_drop_last_9")));
+            ints(golden_order().at("shuffle_seed1000_epoch1_drop_last_9")));
 }
 
 TEST(Sampler, DropsFramesAtTheEndsOfSomeEpisodes) {
   const std::vector<std::pair<int64_t, int64_t>> ranges = {{0, 32}, {77, 137}, {137, 162}};  // episodes 0, 2, 3
-  EXPECT_EQ(kept_positions(ranges, 2, 30), ints(golden().at("drop_first_2_last_30_eps_0_2_3")));
+  EXPECT_EQ(kept_positions(ranges, 2, 30), ints(golden_order().at("drop_first_2_last_30_eps_0_2_3")));
 }
 
 TEST(Sampler, StatesOfAStepAreTheReferencesStates) {
-  for (const Json& row : golden().at("compute_sampler_state").as_array()) {
+  for (const Json& row : golden_order().at("compute_sampler_state").as_array()) {
     const Sampler sampler(one_dataset(),
                           {.batch_size = row.at("batch_size").as_int(), .world = row.at("num_processes").as_int()});
     const SamplerState state = sampler.state(row.at("step").as_int());
@@ -85,7 +85,7 @@ TEST(Sampler, StatesOfAStepAreTheReferencesStates) {
 
 TEST(Sampler, ResumesWithinAnEpoch) {
   const Sampler sampler(one_dataset(), {.seed = 1000, .batch_size = 8});
-  const std::vector<int64_t> expected = ints(golden().at("resume_seed1000_epoch1_start96"));
+  const std::vector<int64_t> expected = ints(golden_order().at("resume_seed1000_epoch1_start96"));
   std::vector<int64_t> rest;
   int64_t step = 32 + 12;  // 32 batches of 8 in epoch 0, then 96 samples
   ASSERT_EQ(sampler.state(step), (SamplerState{1, 96}));
@@ -130,7 +130,8 @@ TEST(Sampler, RanksDealOutTheSameGlobalOrder) {
 }
 
 TEST(Sampler, MixesDatasetsByTheirWeights) {
-  const Mixture mixture({{open("v21_h264"), 3.0}, {open("v30_av1", std::vector<int64_t>{0, 1}), 1.0}});
+  const Mixture mixture(
+      {{open_episodes("v21_h264"), 3.0}, {open_episodes("v30_av1", std::vector<int64_t>{0, 1}), 1.0}});
   const Sampler sampler(mixture, {.seed = 7});
   ASSERT_EQ(sampler.num_frames(), 251 + 77);
   int64_t first = 0, total = 0;

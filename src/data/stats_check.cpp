@@ -18,7 +18,6 @@ namespace {
 
 using schema::FeatureStats;
 using schema::NormStats;
-using Values = std::vector<double>;
 
 /// Where statistics are stored.
 struct StoredPlace {
@@ -58,12 +57,12 @@ class StatsCheck {
       add(Severity::kWarning, "stats_count", short_number(rows, 12), short_number(stored_.at("count")[0], 12),
           "count in the stored statistics");
     }
-    const Values &low = actual.at("min"), &high = actual.at("max");
+    const std::vector<double>&low = actual.at("min"), &high = actual.at("max");
     for (const auto* stat : {"min", "max", "mean", "std"}) {
       if (!stored_.has(stat)) {
         continue;
       }
-      const Values &said = stored_.at(stat), &is = actual.at(stat);
+      const std::vector<double>&said = stored_.at(stat), &is = actual.at(stat);
       for (size_t d = 0; d < said.size(); ++d) {
         const double scale = std::max({high[d] - low[d], std::abs(high[d]), std::abs(low[d]), 1e-6});
         if (!(std::abs(said[d] - is[d]) <= kRelativeTolerance * scale)) {

@@ -10,7 +10,7 @@ namespace {
 
 constexpr int64_t kMostHosts = 1'000'000;
 
-[[noreturn]] void refuse(std::string_view list, const std::string& where, const std::string& what) {
+[[noreturn]] void refuse_list(std::string_view list, const std::string& where, const std::string& what) {
   throw Error(ErrorKind::kConfig, str_cat(what, " in the host list '", list, "'"), where);
 }
 
@@ -21,7 +21,7 @@ std::vector<std::string> entries_of(std::string_view list, const std::string& wh
   for (const char c : list) {
     depth += c == '[' ? 1 : c == ']' ? -1 : 0;
     if (depth < 0 || depth > 1) {
-      refuse(list, where, "brackets do not match");
+      refuse_list(list, where, "brackets do not match");
     }
     if (c == ',' && depth == 0) {
       entries.emplace_back();
@@ -30,7 +30,7 @@ std::vector<std::string> entries_of(std::string_view list, const std::string& wh
     }
   }
   if (depth != 0) {
-    refuse(list, where, "brackets do not match");
+    refuse_list(list, where, "brackets do not match");
   }
   std::erase(entries, "");
   return entries;
@@ -52,7 +52,7 @@ std::vector<std::string> numbers_of(const std::string& ranges, std::string_view 
     };
     if (!is_digits(first) || !is_digits(last) || std::stoll(last) < std::stoll(first) ||
         std::stoll(last) - std::stoll(first) >= kMostHosts) {
-      refuse(list, where, str_cat("expected numbers or ranges, found '", range, "'"));
+      refuse_list(list, where, str_cat("expected numbers or ranges, found '", range, "'"));
     }
     for (int64_t i = std::stoll(first); i <= std::stoll(last); ++i) {
       const std::string digits = std::to_string(i);
@@ -74,7 +74,7 @@ void expand(const std::string& prefix, const std::string& rest, std::string_view
   for (const std::string& number : numbers_of(rest.substr(open + 1, close - open - 1), list, where)) {
     expand(prefix + rest.substr(0, open) + number, rest.substr(close + 1), list, where, hosts);
     if (static_cast<int64_t>(hosts.size()) > kMostHosts) {
-      refuse(list, where, "too many hosts");
+      refuse_list(list, where, "too many hosts");
     }
   }
 }

@@ -23,6 +23,7 @@ class NoiseModel final : public models::PolicyModel {
   const schema::PolicyConfig& config() const override { return config_; }
   models::ComputeOptions& options() override { return options_; }
   void params(nn::ParamVisitor& /*visitor*/) override {}
+  ModelBlocks blocks() const override { return {}; }
   models::LossOutput loss(const schema::Batch& batch, const Tensor& noise, const Tensor& time) override {
     EXPECT_EQ(noise.size(0), batch.size());
     const Tensor per_sample = noise.mean(2).mean(1) + time;

@@ -19,10 +19,6 @@ extern "C" {
 namespace flexor::media {
 namespace {
 
-AVRational to_av(const Rational& r) {
-  return {static_cast<int>(r.num), static_cast<int>(r.den)};
-}
-
 /// An upper bound of the index (moov) of `num_frames` frames.
 int64_t index_bytes(const VideoFile& like, int64_t num_frames, int64_t num_parts) {
   const VideoInfo& info = like.info();

@@ -25,10 +25,6 @@ namespace {
 constexpr double kToleranceS = 1e-4;  ///< of a frame's time, as readers allow it
 constexpr const char* kUnevenHint = "record or download the file again, or leave the episode out";
 
-AVRational to_av(const Rational& r) {
-  return {static_cast<int>(r.num), static_cast<int>(r.den)};
-}
-
 /// Text of the first fact in which the streams differ; empty if their packets can share a file.
 std::string difference(const VideoFile& a, const VideoFile& b) {
   const AVCodecParameters &p = a.parameters(), &q = b.parameters();

@@ -34,11 +34,11 @@ bool looks_like_mp4(const std::string& path) {
   return in.gcount() == sizeof head && std::string_view(head + 4, 4) == "ftyp";
 }
 
-AVRational to_av(const Rational& r) {
-  return AVRational{static_cast<int>(r.num), static_cast<int>(r.den)};
-}
-
 }  // namespace
+
+AVRational to_av(const Rational& r) {
+  return {static_cast<int>(r.num), static_cast<int>(r.den)};
+}
 
 VideoFile::VideoFile(std::string path) : path_(std::move(path)), pending_(make_packet()) {
   quiet_av_log();

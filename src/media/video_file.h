@@ -5,7 +5,12 @@
 #include "media/av_handle.h"
 #include "media/video_reader.h"
 
+struct AVRational;
+
 namespace flexor::media {
+
+/// FFmpeg's form of a rational. Needs <libavutil/rational.h>.
+AVRational to_av(const Rational& r);
 
 /// The container side of a video: header, index, seeking and packets of its first video stream. Not thread-safe.
 class VideoFile {

@@ -22,8 +22,8 @@ namespace {
 using ::testing::HasSubstr;
 namespace fs = std::filesystem;
 
-const std::string kDatasets = std::string(FLEXOR_TESTS_DIR) + "/data/datasets/";
-const std::string kH264 = kDatasets + "v21_h264/videos/chunk-000/observation.images.top/episode_000000.mp4";
+const std::string kFixtures = std::string(FLEXOR_TESTS_DIR) + "/data/datasets/";
+const std::string kH264Video = kFixtures + "v21_h264/videos/chunk-000/observation.images.top/episode_000000.mp4";
 
 class VideoReaderTest : public ::testing::Test {
  protected:
@@ -92,7 +92,7 @@ void expect_error(const std::function<void()>& body, ErrorKind kind, const std::
 }
 
 TEST_F(VideoReaderTest, TellsTheFactsOfTheStream) {
-  const VideoInfo info = probe_video(kH264);
+  const VideoInfo info = probe_video(kH264Video);
   EXPECT_EQ(info.codec, "h264");
   EXPECT_EQ(info.pix_fmt, "yuv420p");
   EXPECT_EQ(info.width, 96);
@@ -105,13 +105,13 @@ TEST_F(VideoReaderTest, TellsTheFactsOfTheStream) {
 }
 
 TEST_F(VideoReaderTest, HeadersOfAllFixturesAgreeWithTheReference) {
-  const Json golden = Json::read_file(kDatasets + "golden/video_frames_yuv_hash.json");
+  const Json golden = Json::read_file(kFixtures + "golden/video_frames_yuv_hash.json");
   int seen = 0;
   for (const auto& [name, facts] : golden.as_object()) {
-    if (!fs::exists(kDatasets + name)) {
+    if (!fs::exists(kFixtures + name)) {
       continue;  // a dataset that is not in the project
     }
-    const auto reader = VideoReader::open(kDatasets + name);
+    const auto reader = VideoReader::open(kFixtures + name);
     EXPECT_EQ(reader->info().num_frames, facts.at("nb_frames").as_int()) << name;
     const std::string codec = facts.at("codec").as_string();
     EXPECT_EQ(reader->info().codec, codec == "libdav1d" ? "av1" : codec) << name;
@@ -239,7 +239,7 @@ TEST_F(VideoReaderTest, TruncatedFilesAreErrorsWhenOpened) {
   const std::string file = read_file(write_numbered(path("v.mp4"), 60, 2, -1));
   write_file_atomic(path("cut.mp4"), file.substr(0, file.size() * 2 / 3));  // the index stands in front
   expect_error([&] { VideoReader::open(path("cut.mp4")); }, ErrorKind::kData, "truncated video", "cut.mp4");
-  const std::string behind = read_file(kH264);  // the index stands behind the pictures
+  const std::string behind = read_file(kH264Video);  // the index stands behind the pictures
   write_file_atomic(path("no_index.mp4"), behind.substr(0, behind.size() / 2));
   expect_error([&] { VideoReader::open(path("no_index.mp4")); }, ErrorKind::kData, "", "no_index.mp4");
 }

@@ -1,13 +1,16 @@
 #include "models/key_map.h"
 
+#include <algorithm>
 #include <array>
 #include <utility>
+
+#include "base/str_cat.h"
+#include "base/text.h"
 
 namespace flexor::models {
 namespace {
 
 constexpr std::string_view kBody = "paligemma_with_expert.";
-constexpr std::string_view kVlm = "paligemma_with_expert.paligemma.";
 
 bool cut_prefix(std::string_view& text, std::string_view prefix) {
   if (!text.starts_with(prefix)) {
@@ -83,6 +86,13 @@ std::optional<std::string> map_paligemma_key(std::string_view key) {
     return std::nullopt;
   }
   return join(kVlm, name);
+}
+
+std::string list_names(const std::vector<std::string>& names, const char* kind) {
+  constexpr size_t kMost = 8;
+  const size_t shown = std::min(names.size(), kMost);
+  const std::string text = join_text({names.begin(), names.begin() + static_cast<std::ptrdiff_t>(shown)}, ", ");
+  return str_cat(names.size(), " ", kind, ": ", text, shown < names.size() ? ", ..." : "");
 }
 
 }  // namespace flexor::models

@@ -2,8 +2,14 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace flexor::models {
+
+// Names of parameters: what all of the VLM's start with, its two tied tables.
+inline constexpr std::string_view kVlm = "paligemma_with_expert.paligemma.";
+inline constexpr const char* kEmbedding = "paligemma_with_expert.paligemma.model.language_model.embed_tokens.weight";
+inline constexpr const char* kLmHead = "paligemma_with_expert.paligemma.lm_head.weight";
 
 /// Where a tensor of a checkpoint belongs.
 struct MappedKey {
@@ -19,5 +25,8 @@ MappedKey map_policy_key(std::string_view key, bool is_pi05);
 /// Name in a Hugging Face PaliGemma file -> name of the parameter, for both layouts of the transformers library;
 /// nothing for a tensor that the policy has no place for.
 std::optional<std::string> map_paligemma_key(std::string_view key);
+
+/// "3 missing: a, b, c" with at most eight names.
+std::string list_names(const std::vector<std::string>& names, const char* kind);
 
 }  // namespace flexor::models

@@ -27,4 +27,9 @@ Tensor position_ids(const Tensor& pad) {
   return pad.to(at::kLong).cumsum(1) - 1;
 }
 
+int64_t longest_prompt(const Tensor& mask) {
+  const Tensor ends = at::arange(1, mask.size(1) + 1, mask.options().dtype(at::kLong));
+  return std::max<int64_t>(1, (mask * ends).max().item<int64_t>());
+}
+
 }  // namespace flexor::models

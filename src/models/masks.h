@@ -20,4 +20,10 @@ at::Tensor additive_mask(const at::Tensor& allowed);
 /// Position ids: number of real tokens up to and including this one, minus 1. [B, N] bool -> [B, N] int64
 at::Tensor position_ids(const at::Tensor& pad);
 
+/// The token that fills prompts up; its embedding gets no gradient.
+inline constexpr int64_t kPadToken = 0;
+
+/// Tokens up to the last real one of any prompt, at least 1. @param mask  [B, L] bool, true = real token
+int64_t longest_prompt(const at::Tensor& mask);
+
 }  // namespace flexor::models

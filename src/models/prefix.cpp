@@ -4,6 +4,7 @@
 #include <cmath>
 #include <string>
 
+#include "models/masks.h"
 #include "nn/resize_with_pad.h"
 #include "nn/run_block.h"
 #include "tensor/tap.h"
@@ -14,8 +15,6 @@ namespace {
 
 using schema::Batch;
 using schema::PolicyConfig;
-
-constexpr int64_t kPadToken = 0;
 
 Tensor prepare_pixels(const Tensor& pixels, const PolicyConfig& config) {
   const Tensor unit = pixels.scalar_type() == at::kByte ? pixels.to(at::kFloat) / 255.0 : pixels;
@@ -33,12 +32,6 @@ Tensor encode(FlowNet& net, const std::vector<CameraInput>& cameras, int64_t bat
   const Tensor patches = p.vision_tower(at::cat(pixels), options.fused_attention, options.gradient_checkpointing);
   tap("vision_tower.0", patches.narrow(0, 0, batch));
   return p.projector(patches, options.fused_attention);
-}
-
-/// Columns up to the last real token of any prompt.
-int64_t longest_prompt(const Tensor& mask) {
-  const Tensor ends = at::arange(1, mask.size(1) + 1, mask.options().dtype(at::kLong));
-  return std::max<int64_t>(1, (mask * ends).max().item<int64_t>());
 }
 
 Tensor embed_tokens(FlowNet& net, const Tensor& tokens) {

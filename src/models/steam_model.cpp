@@ -24,8 +24,6 @@ namespace {
 
 // Axes: B pairs, L prompt tokens, S picture side, W vision width, D Gemma3 width, H projection_dim.
 
-constexpr int64_t kPadToken = 0;
-
 Tensor drop(const Tensor& x, double rate, at::Generator* generator) {
   if (generator == nullptr || rate <= 0) {
     return x;
@@ -80,11 +78,6 @@ Tensor run_causal(Gemma3Stack& gemma3, const Gemma3Size& size, const Tensor& tok
     h = nn::run_block(layer.self_attn.q_proj.weight, run, {h}, again)[0];
   }
   return gemma3.norm(h, {}, fused).y;
-}
-
-int64_t longest_prompt(const Tensor& mask) {
-  const Tensor ends = at::arange(1, mask.size(1) + 1, mask.options().dtype(at::kLong));
-  return std::max<int64_t>(1, (mask * ends).max().item<int64_t>());
 }
 
 /// Pooled features of the cameras that some frame has: [C, 2 B, W].

@@ -25,8 +25,6 @@ namespace {
 
 using KeyValue = nn::GemmaLayer::KeyValue;
 
-constexpr int64_t kPadToken = 0;
-
 /// Embedded observation.
 struct ValuePrefix {
   Tensor embs;            ///< [B, P, D]
@@ -52,12 +50,6 @@ std::vector<ValueCamera> sorted_cameras(const ValueBatch& batch, bool savings) {
   }
   std::ranges::sort(cameras, {}, &ValueCamera::name);
   return cameras;
-}
-
-/// Columns up to the last real token of any prompt, at least one.
-int64_t longest_prompt(const Tensor& mask) {
-  const Tensor ends = at::arange(1, mask.size(1) + 1, mask.options().dtype(at::kLong));
-  return std::max<int64_t>(1, (mask * ends).max().item<int64_t>());
 }
 
 /// Tokens of all cameras, [B, C N, D]; the pictures go through the tower as one batch.

@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/str_cat.h"
 #include "base/text.h"
+#include "models/key_map.h"
 #include "nn/named_params.h"
 #include "tensor/shape.h"
 #include "tensor/tensor.h"
@@ -19,14 +20,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* kPool = "vision_model.head.";
-constexpr size_t kMostNames = 8;
-
-/// "3 missing: a, b, c" with at most eight names.
-std::string list_names(const std::vector<std::string>& names, const char* kind) {
-  const size_t shown = std::min(names.size(), kMostNames);
-  const std::string text = join_text({names.begin(), names.begin() + static_cast<std::ptrdiff_t>(shown)}, ", ");
-  return str_cat(names.size(), " ", kind, ": ", text, shown < names.size() ? ", ..." : "");
-}
 
 std::vector<std::string> files_with(const std::string& folder, std::string_view extension) {
   std::vector<std::string> files;

@@ -10,14 +10,6 @@
 #include "tensor/torch_file.h"
 
 namespace flexor::models {
-namespace {
-
-constexpr std::string_view kVlm = "paligemma_with_expert.paligemma.";
-constexpr const char* kEmbedding = "paligemma_with_expert.paligemma.model.language_model.embed_tokens.weight";
-constexpr const char* kLmHead = "paligemma_with_expert.paligemma.lm_head.weight";
-
-}  // namespace
-
 LoadReport load_vlm(PolicyModel& model, const std::string& folder) {
   const std::string where = weights_file(folder);
   TensorPlan plan(model);

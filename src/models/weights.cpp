@@ -17,18 +17,7 @@
 namespace flexor::models {
 namespace {
 
-constexpr const char* kEmbedding = "paligemma_with_expert.paligemma.model.language_model.embed_tokens.weight";
-constexpr const char* kLmHead = "paligemma_with_expert.paligemma.lm_head.weight";
 constexpr const char* kExpertLmHead = "paligemma_with_expert.gemma_expert.lm_head.weight";
-
-/// "3 missing: a, b, c" with at most eight names.
-std::string list_names(const std::vector<std::string>& names, const char* kind) {
-  std::string text = str_cat(names.size(), " ", kind, ": ");
-  for (size_t i = 0; i < std::min<size_t>(names.size(), 8); ++i) {
-    text += (i > 0 ? ", " : "") + names[i];
-  }
-  return names.size() > 8 ? text + ", ..." : text;
-}
 
 void refuse_partial(const LoadReport& report, const std::string& path) {
   std::string what;

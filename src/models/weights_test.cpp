@@ -22,9 +22,6 @@ using flexor::testing::error_text;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
-constexpr const char* kEmbedding = "paligemma_with_expert.paligemma.model.language_model.embed_tokens.weight";
-constexpr const char* kLmHead = "paligemma_with_expert.paligemma.lm_head.weight";
-
 /// Files of one test, removed at its end.
 class Weights : public ::testing::Test {
  protected:

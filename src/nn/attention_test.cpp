@@ -3,16 +3,13 @@
 #include <cmath>
 #include <gtest/gtest.h>
 
+#include "nn/random_fixture.h"
 #include "tensor/rng.h"
 #include "tensor/tensor.h"
 #include "testing/golden.h"
 
 namespace flexor::nn {
 namespace {
-
-Tensor random(at::IntArrayRef shape, uint64_t seed) {
-  return at::randn(shape, make_generator(seed), at::kFloat);
-}
 
 /// One query head after the other, as the formula says.
 Tensor naive(const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& mask) {

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "nn/autocast.h"
+#include "nn/random_fixture.h"
 #include "nn/rope.h"
 #include "tensor/rng.h"
 #include "tensor/tensor.h"
@@ -16,10 +17,6 @@ namespace {
 
 using flexor::testing::error_text;
 using ::testing::HasSubstr;
-
-Tensor random(at::IntArrayRef shape, uint64_t seed) {
-  return at::randn(shape, make_generator(seed), at::kFloat);
-}
 
 struct Outcome {
   Tensor loss, x_grad, w_grad;

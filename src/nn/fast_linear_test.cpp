@@ -3,16 +3,13 @@
 #include <gtest/gtest.h>
 
 #include "nn/autocast.h"
+#include "nn/random_fixture.h"
 #include "tensor/rng.h"
 #include "tensor/tensor.h"
 #include "testing/golden.h"
 
 namespace flexor::nn {
 namespace {
-
-Tensor random(at::IntArrayRef shape, uint64_t seed) {
-  return at::randn(shape, make_generator(seed), at::kFloat);
-}
 
 TEST(FastLinear, EqualsLinearWithItsGradients) {
   for (const bool with_bias : {false, true}) {

@@ -8,10 +8,6 @@ namespace flexor::nn {
 namespace {
 
 /// [B, L, heads * E] -> [B, L, heads, E]; E is twice the number of RoPE angles.
-Tensor split_heads(const Tensor& x, const RopeTable& rope) {
-  return x.reshape({x.size(0), x.size(1), -1, 2 * rope.cos.size(-1)});
-}
-
 }  // namespace
 
 void Gemma3Attention::params(ParamVisitor& v) {

@@ -35,4 +35,8 @@ Tensor apply_rope(const Tensor& x, const RopeTable& table) {
       });
 }
 
+Tensor split_heads(const Tensor& x, const RopeTable& table) {
+  return x.reshape({x.size(0), x.size(1), -1, 2 * table.cos.size(-1)});
+}
+
 }  // namespace flexor::nn

@@ -19,4 +19,7 @@ RopeTable rope_table(const at::Tensor& positions, int64_t head_dim, at::ScalarTy
 /// Rotates the pairs (x[j], x[j + E/2]) of every head. @param x  [B, L, H, E]  @return the same shape and dtype
 at::Tensor apply_rope(const at::Tensor& x, const RopeTable& table);
 
+/// [B, L, H E] -> [B, L, H, E] with the table's E.
+at::Tensor split_heads(const at::Tensor& x, const RopeTable& table);
+
 }  // namespace flexor::nn

@@ -7,7 +7,7 @@
 namespace flexor::nn {
 namespace {
 
-struct AttentionParams {
+struct PoolAttentionParams {
   SiglipPool& pool;
   void params(ParamVisitor& v) {
     v("in_proj_weight", pool.in_weight);
@@ -16,7 +16,7 @@ struct AttentionParams {
   }
 };
 
-struct MlpParams {
+struct PoolMlpParams {
   SiglipPool& pool;
   void params(ParamVisitor& v) {
     v.scope("fc1", pool.fc1);
@@ -39,8 +39,8 @@ Tensor SiglipPool::operator()(const Tensor& patches, int64_t num_heads, bool fus
 }
 
 void SiglipPool::params(ParamVisitor& v) {
-  AttentionParams attention{*this};
-  MlpParams mlp{*this};
+  PoolAttentionParams attention{*this};
+  PoolMlpParams mlp{*this};
   v("probe", probe);
   v.scope("attention", attention);
   v.scope("layernorm", layernorm);

@@ -151,7 +151,7 @@ TEST(Spearman, EqualsTheReference) {
   }
 }
 
-at::Tensor tensor_of(const Json& json) {
+at::Tensor golden_tensor(const Json& json) {
   std::vector<int64_t> shape;
   for (const Json* part = &json; part->is_array(); part = &part->as_array()[0]) {
     shape.push_back(static_cast<int64_t>(part->size()));
@@ -161,7 +161,7 @@ at::Tensor tensor_of(const Json& json) {
 
 /// Cross-entropy to the two bins beside each target, written out.
 ValueMetrics batch_of(const Json& item, double v_min, double v_max) {
-  const at::Tensor logits = tensor_of(item.at("logits")), targets = tensor_of(item.at("target_values"));
+  const at::Tensor logits = golden_tensor(item.at("logits")), targets = golden_tensor(item.at("target_values"));
   const int64_t bins = logits.size(1);
   const at::Tensor log_probs = logits.log_softmax(-1);
   std::vector<float> losses;
@@ -276,9 +276,9 @@ TEST(Steam, ScoresAndLossEqualTheReference) {
   const Json golden = golden_json("steam.json");
   for (const Json& item : golden.at("ensemble").as_array()) {
     const StrideBins bins{item.at("K").as_int(), item.at("num_bins").as_int()};
-    const SteamScores scores = steam_scores(tensor_of(item.at("member_logits")), bins);
+    const SteamScores scores = steam_scores(golden_tensor(item.at("member_logits")), bins);
     const auto expect = [&](const at::Tensor& found, const char* name) {
-      EXPECT_TENSOR_NEAR(found, tensor_of(item.at(name)), 0, 1e-6) << name;
+      EXPECT_TENSOR_NEAR(found, golden_tensor(item.at(name)), 0, 1e-6) << name;
     };
     expect(scores.member_values, "member_values");
     expect(scores.min, "aggregated");
@@ -290,9 +290,9 @@ TEST(Steam, ScoresAndLossEqualTheReference) {
     expect(scores.entropy, "entropy");
   }
   for (const Json& item : golden.at("loss").as_array()) {
-    const at::Tensor loss = smoothed_cross_entropy(tensor_of(item.at("logits")), tensor_of(item.at("labels")),
+    const at::Tensor loss = smoothed_cross_entropy(golden_tensor(item.at("logits")), golden_tensor(item.at("labels")),
                                                    item.at("label_smoothing").as_double());
-    EXPECT_TENSOR_NEAR(loss, tensor_of(item.at("loss")), 0, 1e-6);
+    EXPECT_TENSOR_NEAR(loss, golden_tensor(item.at("loss")), 0, 1e-6);
   }
 }
 

@@ -111,7 +111,7 @@ void add_validations(report::HtmlPage& page, const report::RunFiles& run) {
   }
 }
 
-int64_t step_of(const std::string& name) {
+int64_t step_in_name(const std::string& name) {
   return std::strtoll(name.c_str() + name.rfind('_') + 1, nullptr, 10);
 }
 
@@ -130,7 +130,7 @@ void add_checkpoints(const std::string& output_dir, const std::string& training,
     }
   }
   std::sort(names.begin(), names.end(),
-            [](const std::string& a, const std::string& b) { return step_of(a) < step_of(b); });
+            [](const std::string& a, const std::string& b) { return step_in_name(a) < step_in_name(b); });
   for (const std::string& name : names) {
     all.push_back({folder + name, name == best, name == last});
   }

@@ -6,7 +6,7 @@
 namespace flexor::recap {
 namespace {
 
-struct Bins {
+struct HistogramBins {
   double low = 0, high = 0;
   size_t count = 1;
 
@@ -21,23 +21,23 @@ struct Bins {
 
 /// The smallest and the largest of all values of a column, and one bin for values that are all equal.
 template <typename T>
-std::optional<Bins> bins_of(const JudgedRun& run, std::vector<T> JudgedDataset::* column, size_t count) {
-  std::optional<Bins> bins;
+std::optional<HistogramBins> bins_of(const JudgedRun& run, std::vector<T> JudgedDataset::* column, size_t count) {
+  std::optional<HistogramBins> bins;
   for (const JudgedDataset& dataset : run.datasets) {
     for (const T value : dataset.*column) {
-      bins = bins ? Bins{std::min<double>(bins->low, value), std::max<double>(bins->high, value), count}
-                  : Bins{value, value, count};
+      bins = bins ? HistogramBins{std::min<double>(bins->low, value), std::max<double>(bins->high, value), count}
+                  : HistogramBins{value, value, count};
     }
   }
   if (bins && bins->low == bins->high) {
     constexpr double kHalf = 0.5;
-    bins = Bins{bins->low - kHalf, bins->high + kHalf, 1};
+    bins = HistogramBins{bins->low - kHalf, bins->high + kHalf, 1};
   }
   return bins;
 }
 
 template <typename T>
-KindHistogram histogram(const JudgedRun& run, std::vector<T> JudgedDataset::* column, const Bins& bins) {
+KindHistogram histogram(const JudgedRun& run, std::vector<T> JudgedDataset::* column, const HistogramBins& bins) {
   KindHistogram result;
   for (size_t i = 0; i <= bins.count; ++i) {
     result.edges.push_back(bins.edge(i));
@@ -58,7 +58,7 @@ KindHistogram histogram(const JudgedRun& run, std::vector<T> JudgedDataset::* co
 }
 
 /// Bins that hold equally many whole numbers each, if the returns are whole (gamma 1): others would make combs of them.
-Bins of_returns(const JudgedRun& run, const Bins& bins) {
+HistogramBins of_returns(const JudgedRun& run, const HistogramBins& bins) {
   for (const JudgedDataset& dataset : run.datasets) {
     const auto& returns = dataset.returns;
     if (std::any_of(returns.begin(), returns.end(), [](float value) { return value != std::floor(value); })) {
@@ -73,7 +73,7 @@ Bins of_returns(const JudgedRun& run, const Bins& bins) {
 }
 
 /// Few extreme scores would leave the others in one bin.
-Bins around_the_middle(const JudgedRun& run, Bins bins) {
+HistogramBins around_the_middle(const JudgedRun& run, HistogramBins bins) {
   constexpr size_t kMany = 2000;
   constexpr double kTail = 0.005;
   std::vector<double> scores;
@@ -95,7 +95,7 @@ Bins around_the_middle(const JudgedRun& run, Bins bins) {
       high = std::max(high, std::min(*dataset.threshold, bins.high));
     }
   }
-  return low < high ? Bins{low, high, bins.count} : bins;
+  return low < high ? HistogramBins{low, high, bins.count} : bins;
 }
 
 }  // namespace
@@ -108,7 +108,7 @@ void add_histograms(const JudgedRun& run, ReportNumbers& numbers) {
     numbers.values = histogram(run, &JudgedDataset::values, *bins);
   }
   if (const auto bins = bins_of(run, &JudgedDataset::scores, kHistogramBins)) {
-    const Bins middle = around_the_middle(run, *bins);
+    const HistogramBins middle = around_the_middle(run, *bins);
     numbers.scores = histogram(run, &JudgedDataset::scores, middle);
     numbers.scores.is_cut = bins->low < middle.low || middle.high < bins->high;
   }
@@ -120,7 +120,7 @@ void add_calibration(const JudgedRun& run, ReportNumbers& numbers) {
     return;
   }
   const double low = run.to_minus_one_zero ? -1.0 : 0.0;
-  bins = Bins{std::min(bins->low, low), std::max(bins->high, low + 1.0), kCalibrationBins};
+  bins = HistogramBins{std::min(bins->low, low), std::max(bins->high, low + 1.0), kCalibrationBins};
   struct Sums {
     double value = 0, target = 0, square = 0;
     int64_t count = 0;

@@ -10,7 +10,7 @@
 namespace flexor::recap {
 namespace {
 
-using testing::ElementsAre;
+using ::testing::ElementsAre;
 
 /// Two demonstrations' frames, and a success and a failure of two tasks; returns in [-8, 0].
 JudgedRun small_run() {

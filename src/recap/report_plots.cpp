@@ -13,7 +13,7 @@ namespace flexor::recap {
 namespace {
 
 constexpr int kColours[kNumEpisodeKinds] = {2, 0, 1, 5};  // demonstrations, successes, failures, no outcome
-constexpr int kModelColour = 3;
+constexpr int kCalibrationColour = 3;
 constexpr size_t kMostPoints = 2000, kMostMarkers = 3;
 constexpr int kWideHeight = 280, kScatterHeight = 300;  // of plots side by side
 
@@ -133,7 +133,7 @@ std::string calibration_plot(const ReportNumbers& numbers) {
                            .y_label = "mean return, normalised"};
   plot.diagonal = true;
   plot.connected = true;
-  report::PointGroup group{"return", {}, {}, kModelColour};
+  report::PointGroup group{"return", {}, {}, kCalibrationColour};
   for (const CalibrationBin& bin : numbers.calibration) {
     group.x.push_back(bin.value_mean);
     group.y.push_back(bin.target_mean);

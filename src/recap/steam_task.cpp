@@ -17,7 +17,7 @@
 namespace flexor::recap {
 namespace {
 
-constexpr uint64_t kDropoutStream = 5;
+constexpr uint64_t kSteamDropoutStream = 5;
 constexpr int64_t kEvalPairs = 10000;
 
 RecapOrderConfig items_config(const ValueStep& step, const SteamData& data) {
@@ -103,7 +103,7 @@ void SteamTask::fetch() {
 
 train::TaskLoss SteamTask::forward() {
   at::Generator dropout = make_generator(
-      stream_seed(static_cast<uint64_t>(step_.actor.seed), kDropoutStream, static_cast<uint64_t>(batch_number_)));
+      stream_seed(static_cast<uint64_t>(step_.actor.seed), kSteamDropoutStream, static_cast<uint64_t>(batch_number_)));
   const auto member = static_cast<size_t>(loop_step_ % ensemble_->config().ensemble_size);
   const Tensor logits = ensemble_->logits(member, batch_, &dropout);
   const Tensor losses = smoothed_cross_entropy(logits, labels_, step_.actor.steam.label_smoothing);

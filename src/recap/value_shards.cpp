@@ -19,7 +19,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* kPlan = "plan.json";
-constexpr std::string_view kPrefix = "values_", kSuffix = ".parquet";
+constexpr std::string_view kFilePrefix = "values_", kSuffix = ".parquet";
 
 bool has_plan(const std::string& folder, const Json& plan) {
   try {
@@ -32,10 +32,10 @@ bool has_plan(const std::string& folder, const Json& plan) {
 /// The first frame of a shard, by its name.
 std::optional<int64_t> first_of(const fs::path& path) {
   const std::string name = path.filename().string();
-  if (!name.starts_with(kPrefix) || !name.ends_with(kSuffix)) {
+  if (!name.starts_with(kFilePrefix) || !name.ends_with(kSuffix)) {
     return std::nullopt;
   }
-  const std::string digits = name.substr(kPrefix.size(), name.size() - kPrefix.size() - kSuffix.size());
+  const std::string digits = name.substr(kFilePrefix.size(), name.size() - kFilePrefix.size() - kSuffix.size());
   const bool is_number =
       !digits.empty() && digits.size() < 16 &&
       std::all_of(digits.begin(), digits.end(), [](unsigned char c) { return std::isdigit(c) != 0; });
@@ -108,7 +108,7 @@ void ValueShards::append(std::span<const float> values) {
   std::string number = str_cat(size());
   constexpr size_t kDigits = 12;
   number.insert(0, kDigits - std::min(kDigits, number.size()), '0');
-  const std::string path = str_cat(folder_, "/", kPrefix, number, kSuffix);
+  const std::string path = str_cat(folder_, "/", kFilePrefix, number, kSuffix);
   table::write_parquet(path, {{.name = "value", .values = std::vector<float>(values.begin(), values.end())}});
   shards_.push_back({size(), path});
   values_.insert(values_.end(), values.begin(), values.end());

@@ -11,11 +11,9 @@
 namespace flexor::report {
 namespace {
 
-constexpr int kNumColours = 6;
-
 using Legend = std::vector<std::pair<std::string, int>>;
 
-struct Range {
+struct Extent {
   double low = std::numeric_limits<double>::infinity();
   double high = -std::numeric_limits<double>::infinity();
 
@@ -26,7 +24,7 @@ struct Range {
     }
   }
   bool is_empty() const { return low > high; }
-  Range with_margin() const {
+  Extent with_margin() const {
     constexpr double kShare = 0.04;
     const double margin = high > low ? kShare * (high - low) : std::max(std::abs(low) * 0.1, 1e-12);
     return {low - margin, high + margin};
@@ -74,7 +72,7 @@ std::string line_through(const SvgCanvas& canvas, const PointGroup& group) {
   return str_cat("<polyline class=\"line", group.colour % kNumColours, "\" points=\"", points, "\"/>\n");
 }
 
-void draw_diagonal(SvgCanvas& canvas, const Range& xs, const Range& ys) {
+void draw_diagonal(SvgCanvas& canvas, const Extent& xs, const Extent& ys) {
   const double low = std::max(xs.low, ys.low), high = std::min(xs.high, ys.high);
   if (low < high) {
     canvas.add(str_cat("<line class=\"axis\" x1=\"", pixel(canvas.x(low)), "\" y1=\"", pixel(canvas.y(low)), "\" x2=\"",
@@ -86,7 +84,7 @@ void draw_diagonal(SvgCanvas& canvas, const Range& xs, const Range& ys) {
 
 std::string to_svg(const DistributionPlot& plot) {
   SvgCanvas canvas(plot.width, plot.height, plot.title, plot.y_label);
-  Range xs, ys;
+  Extent xs, ys;
   Legend names;
   for (const BinGroup& group : plot.groups) {
     names.emplace_back(group.name, group.colour % kNumColours);
@@ -123,7 +121,7 @@ std::string to_svg(const DistributionPlot& plot) {
 
 std::string to_svg(const ScatterPlot& plot) {
   SvgCanvas canvas(plot.width, plot.height, plot.title, plot.y_label);
-  Range xs, ys;
+  Extent xs, ys;
   Legend names;
   for (const PointGroup& group : plot.groups) {
     names.emplace_back(group.name, group.colour % kNumColours);

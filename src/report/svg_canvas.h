@@ -6,6 +6,9 @@
 
 namespace flexor::report {
 
+/// Colours of series that the pages' style sheets know: .line0 to .line5, .fill0 to .fill5.
+inline constexpr int kNumColours = 6;
+
 /// The frame of one plot: title, legend, axes, and the mapping from values to pixels. Used by the plots of svg_plot.h.
 class SvgCanvas {
  public:

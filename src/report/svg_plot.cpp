@@ -12,8 +12,6 @@
 namespace flexor::report {
 namespace {
 
-constexpr int kNumColours = 6;
-
 struct Range {
   double low = std::numeric_limits<double>::infinity();
   double high = -std::numeric_limits<double>::infinity();

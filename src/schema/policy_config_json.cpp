@@ -17,12 +17,12 @@ const std::array<std::pair<std::string_view, double>, 3> kFixedSizes = {
     {{"layer_norm_eps", 1e-6}, {"rms_norm_eps", 1e-6}, {"rope_theta", 10000.0}}};
 
 constexpr const char* kHint = "copy config.json from the policy again, or put the value right";
-constexpr int64_t kMaxSize = 1 << 20;  // of one axis of a feature
+constexpr int64_t kMaxAxisSize = 1 << 20;  // of one axis of a feature
 
 int64_t axis_from_json(const Json& json) {
   const int64_t size = json.as_int();
-  if (size < 1 || size > kMaxSize) {
-    throw Error(ErrorKind::kCheckpoint, str_cat("'shape': expected sizes of 1 to ", kMaxSize, ", found ", size));
+  if (size < 1 || size > kMaxAxisSize) {
+    throw Error(ErrorKind::kCheckpoint, str_cat("'shape': expected sizes of 1 to ", kMaxAxisSize, ", found ", size));
   }
   return size;
 }

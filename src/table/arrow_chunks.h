@@ -40,6 +40,13 @@ inline bool is_bytes(const arrow::DataType& type) {
   return type.id() == arrow::Type::BINARY || type.id() == arrow::Type::LARGE_BINARY;
 }
 
+/// Strings, or a dictionary of them.
+inline bool is_text(const arrow::DataType& type) {
+  return type.id() == arrow::Type::STRING || type.id() == arrow::Type::LARGE_STRING ||
+         (type.id() == arrow::Type::DICTIONARY &&
+          is_text(*static_cast<const arrow::DictionaryType&>(type).value_type()));
+}
+
 /// Calls body(values, offset of i, offset of i + 1) once with a function that gives the i-th offset.
 template <typename Body>
 void with_offsets(const arrow::Array& list, const Body& body) {

@@ -4,10 +4,6 @@
 namespace flexor::table {
 namespace {
 
-bool is_text(const arrow::DataType& type) {
-  return describe(*arrow::field("", type.GetSharedPtr())).kind == ValueKind::kText;
-}
-
 /// Text of element i of a string-like array, dictionary-encoded or not.
 std::string text_at(const arrow::Array& array, int64_t i, const ColumnPlace& place) {
   switch (array.type_id()) {

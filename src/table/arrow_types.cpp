@@ -4,12 +4,6 @@
 namespace flexor::table {
 namespace {
 
-bool is_text(const arrow::DataType& type) {
-  return type.id() == arrow::Type::STRING || type.id() == arrow::Type::LARGE_STRING ||
-         (type.id() == arrow::Type::DICTIONARY &&
-          is_text(*static_cast<const arrow::DictionaryType&>(type).value_type()));
-}
-
 ValueKind kind_of(const arrow::DataType& type) {
   switch (type.id()) {
     case arrow::Type::BOOL:

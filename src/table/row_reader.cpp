@@ -13,14 +13,14 @@ namespace {
 
 constexpr std::string_view kDoing = "cannot read the Parquet file";
 constexpr int64_t kBatchRows = 16384;
-constexpr int64_t kLargeGroupBytes = 32 << 20;  ///< beyond it a row group is read a piece at a time
-constexpr int64_t kBufferBytes = 1 << 20;       ///< of each column then
+constexpr int64_t kLargeGroupBytes = 32 << 20;   ///< beyond it a row group is read a piece at a time
+constexpr int64_t kColumnBufferBytes = 1 << 20;  ///< of each column then
 
 std::unique_ptr<parquet::arrow::FileReader> open_file(const std::string& path, bool buffered) {
   auto reader_properties = parquet::default_reader_properties();
   if (buffered) {
     reader_properties.enable_buffered_stream();
-    reader_properties.set_buffer_size(kBufferBytes);
+    reader_properties.set_buffer_size(kColumnBufferBytes);
   }
   parquet::arrow::FileReaderBuilder builder;
   check_read(builder.OpenFile(path, /*memory_map=*/false, reader_properties), path, kDoing);

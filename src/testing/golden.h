@@ -12,6 +12,11 @@ namespace flexor::testing {
 /// Path of a file below tests/ of the project: tests_path("golden/pi05_tiny/config.json").
 std::string tests_path(std::string_view relative);
 
+/// Path of a dataset below tests/data/datasets/.
+inline std::string dataset_path(const std::string& name) {
+  return tests_path("data/datasets/" + name);
+}
+
 /// A golden safetensors file below tests/golden/, opened by its relative path.
 SafetensorsFile golden(std::string_view relative);
 

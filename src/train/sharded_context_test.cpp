@@ -27,7 +27,7 @@ constexpr int64_t kSamples = 8;  // of a step, over all ranks
 constexpr int64_t kSteps = 3;
 constexpr double kRate = 2e-4;  // of weights whose true gradient is zero AdamW makes steps out of rounding
 
-struct Mode {
+struct ShardedMode {
   std::string model = "pi05";  ///< pi0, pi05, value
   std::string dtype = "float32", masters = "float32";
   bool recompute = false;
@@ -56,7 +56,7 @@ struct Trained {
   std::unique_ptr<models::GoldenPolicy> policy;
   std::unique_ptr<models::TinyValue> value;
 
-  explicit Trained(const Mode& mode) {
+  explicit Trained(const ShardedMode& mode) {
     if (mode.model == "value") {
       value = std::make_unique<models::TinyValue>(models::ValueOptions{.gradient_checkpointing = mode.recompute});
     } else {
@@ -98,7 +98,7 @@ struct Trained {
   }
 };
 
-Outcome train(ParallelContext& parallel, const Mode& mode) {
+Outcome train(ParallelContext& parallel, const ShardedMode& mode) {
   Trained trained(mode);
   const int64_t count = kSamples / parallel.world() / mode.micro_batches;
   const auto optimizer = parallel.make_optimizer(
@@ -150,7 +150,7 @@ void expect_near(const Outcome& found, const Outcome& expected, double loss_tole
   }
 }
 
-std::vector<Mode> modes() {
+std::vector<ShardedMode> modes() {
   return {{.model = "pi05"},
           {.model = "pi0", .recompute = true, .micro_batches = 2},
           {.model = "pi05", .dtype = "bfloat16", .micro_batches = 2},
@@ -159,7 +159,7 @@ std::vector<Mode> modes() {
           {.model = "value", .recompute = true}};
 }
 
-std::string text_of(const Mode& mode) {
+std::string text_of(const ShardedMode& mode) {
   return str_cat(mode.model, " ", mode.dtype, " masters ", mode.masters, " recompute ", mode.recompute,
                  " micro batches ", mode.micro_batches);
 }
@@ -167,7 +167,7 @@ std::string text_of(const Mode& mode) {
 TEST(ShardedTraining, OfOneRankGivesTheBitsOfPlainTraining) {
   set_log_level(LogLevel::kOff);
   at::set_num_threads(1);
-  for (const Mode& mode : modes()) {
+  for (const ShardedMode& mode : modes()) {
     const Outcome expected = train(*single_process(), mode);
     for (const char* strategy : {"zero1", "zero2", "zero3"}) {
       SCOPED_TRACE(str_cat(text_of(mode), ", ", strategy));
@@ -184,7 +184,7 @@ TEST(RankBody, DISABLED_train_with_strategies) {
   launch.local_world = std::atoll(std::getenv("TEST_RANKS_OF_NODE"));
   launch.local_rank = launch.rank % launch.local_world;
   const auto group = dist::join_group(launch, {.timeout_s = 60});
-  for (const Mode& mode : modes()) {
+  for (const ShardedMode& mode : modes()) {
     if (mode.micro_batches > 1 && group->world() > 2) {
       continue;  // too few samples, and time
     }
