@@ -209,6 +209,9 @@ void Group::State::abandon() {
   if (fate.use_count() == 1 && fate->liveness) {
     fate->liveness.reset();
   }
+  if (store) {  // a next meeting of the same processes finds the server where it was
+    static_cast<void>(store.release());
+  }
 }
 
 }  // namespace flexor::dist
