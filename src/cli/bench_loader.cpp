@@ -108,8 +108,7 @@ Source open_source(const BenchLoaderOptions& options) {
   }
   const train::TrainConfig config = bench_train_config(options.config, keys_of(options));
   const train::TrainingData data = train::open_training_data(config);
-  return {data.train, train::loader_config(config, train::policy_for_data(config, *data.all), /*rank=*/0, /*world=*/1),
-          config.dataset.root};
+  return {data.train, train::loader_config(config, train::policy_for_data(config, *data.all)), config.dataset.root};
 }
 
 /// Format of the frame caches that pictures come from; null where videos are decoded.

@@ -49,6 +49,9 @@ int run_train(const Args& args, const Io& io) {
     return 0;
   }
   const train::RunResult result = train::run(sources);  // prints the closing lines itself: they end stdout
+  if (!result.is_main) {
+    return 0;
+  }
   try {
     log_info("report written", {{"file", report::write_run_report(result.output_dir)}});
   } catch (const Error& error) {  // the run itself is whole

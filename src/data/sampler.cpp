@@ -32,6 +32,9 @@ void check(const SamplerConfig& config) {
   if (config.world <= 0 || config.rank < 0 || config.rank >= config.world) {
     throw Error(ErrorKind::kConfig, str_cat("rank ", config.rank, " of ", config.world, " ranks"), "sampler");
   }
+  if (config.accumulation <= 0) {
+    throw Error(ErrorKind::kConfig, str_cat("accumulation must be positive, is ", config.accumulation), "sampler");
+  }
 }
 
 int64_t ceil_div(int64_t a, int64_t b) {
@@ -77,31 +80,49 @@ Sampler::Sampler(const Mixture& mixture, const SamplerConfig& config) : config_(
     shares_.push_back(mixture.share(part));
     num_frames_ += static_cast<int64_t>(frames_.back().size());
   }
+  config_.start.start_index = std::clamp<int64_t>(config_.start.start_index, 0, num_frames_);
 }
 
 int64_t Sampler::batches_per_epoch() const {
-  return ceil_div(ceil_div(num_frames_, config_.batch_size), config_.world);
+  return ceil_div(num_frames_, step_size()) * config_.accumulation;
+}
+
+/// Where a step starts.
+SamplerState Sampler::place(int64_t step) const {
+  const int64_t per_epoch = ceil_div(num_frames_, step_size());
+  const int64_t since = step - config_.first_step,
+                rest = ceil_div(num_frames_ - config_.start.start_index, step_size());
+  if (since < rest) {
+    return {config_.start.epoch, config_.start.start_index + since * step_size()};
+  }
+  const int64_t later = since - rest;
+  return {config_.start.epoch + 1 + later / per_epoch, later % per_epoch * step_size()};
+}
+
+Sampler::Slice Sampler::slice(int64_t number) const {
+  const int64_t step = number / config_.accumulation, micro = number % config_.accumulation;
+  const int64_t left = num_frames_ - place(step).start_index;
+  Slice slice{.step = step, .offset = (micro * config_.world + config_.rank) * config_.batch_size};
+  slice.step_samples = std::min(step_size(), left);
+  slice.count = std::clamp<int64_t>(slice.step_samples - slice.offset, 0, config_.batch_size);
+  const int64_t size = config_.world * config_.batch_size;
+  slice.micro_samples = std::clamp<int64_t>(slice.step_samples - micro * size, 0, size);
+  return slice;
 }
 
 Sampler::Batch Sampler::batch(int64_t step) const {
-  const int64_t per_epoch = batches_per_epoch();
-  Batch batch;
-  batch.epoch = step / per_epoch;
-  batch.first_index = (step % per_epoch * config_.world + config_.rank) * config_.batch_size;
-  int64_t end = batch.first_index + config_.batch_size;
-  if (config_.world == 1) {
-    end = std::min(end, num_frames_);
-  }
+  const Slice part = slice(step);
+  const SamplerState at = place(part.step);
+  Batch batch{.epoch = at.epoch, .first_index = at.start_index + (part.count > 0 ? part.offset : 0), .positions = {}};
   const auto epoch_order = order(batch.epoch);
-  for (int64_t i = batch.first_index; i < end; ++i) {
-    batch.positions.push_back((*epoch_order)[static_cast<size_t>(i % num_frames_)]);  // wraps round in the last batch
+  for (int64_t i = 0; i < std::max<int64_t>(1, part.count); ++i) {
+    batch.positions.push_back((*epoch_order)[static_cast<size_t>(batch.first_index + i)]);
   }
   return batch;
 }
 
 SamplerState Sampler::state(int64_t step) const {
-  const int64_t per_epoch = batches_per_epoch();
-  return {step / per_epoch, std::min(step % per_epoch * config_.batch_size * config_.world, num_frames_)};
+  return place(step / config_.accumulation);
 }
 
 std::shared_ptr<const std::vector<int64_t>> Sampler::order(int64_t epoch) const {

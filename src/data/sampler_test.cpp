@@ -104,29 +104,65 @@ TEST(Sampler, OneRankKeepsTheSmallLastBatch) {
   EXPECT_EQ(sampler.batch(32).epoch, 1);
 }
 
-TEST(Sampler, RanksDealOutTheSameGlobalOrder) {
-  const Sampler alone(one_dataset(), {.batch_size = 8});
-  for (const int64_t world : {2, 3, 4}) {
-    std::vector<std::vector<int64_t>> by_batch;
-    std::vector<std::unique_ptr<Sampler>> ranks;
-    for (int64_t rank = 0; rank < world; ++rank) {
-      ranks.push_back(
-          std::make_unique<Sampler>(one_dataset(), SamplerConfig{.batch_size = 8, .rank = rank, .world = world}));
-    }
-    std::vector<int64_t> dealt;
-    for (int64_t step = 0; step < ranks[0]->batches_per_epoch(); ++step) {
-      for (const auto& rank : ranks) {
-        const auto batch = rank->batch(step);
-        EXPECT_EQ(batch.positions.size(), 8U);
-        dealt.insert(dealt.end(), batch.positions.begin(), batch.positions.end());
+/// Positions of a step over all ranks and micro batches, in the order of their offsets.
+std::vector<int64_t> step_samples(const SamplerConfig& config, int64_t step) {
+  std::map<int64_t, std::vector<int64_t>> slices;
+  for (int64_t rank = 0; rank < config.world; ++rank) {
+    SamplerConfig own = config;
+    own.rank = rank;
+    const Sampler sampler(one_dataset(), own);
+    for (int64_t m = 0; m < config.accumulation; ++m) {
+      const int64_t number = step * config.accumulation + m;
+      const Sampler::Slice slice = sampler.slice(number);
+      const auto batch = sampler.batch(number);
+      EXPECT_EQ(slice.step, step);
+      EXPECT_EQ(static_cast<int64_t>(batch.positions.size()), std::max<int64_t>(1, slice.count));
+      if (slice.count > 0) {
+        slices[slice.offset] = batch.positions;
       }
     }
-    std::vector<int64_t> expected = *alone.order(0);
-    ASSERT_GE(dealt.size(), expected.size());
-    const size_t extra = dealt.size() - expected.size();
-    expected.insert(expected.end(), expected.begin(), expected.begin() + static_cast<long>(extra));  // wraps round
-    EXPECT_EQ(dealt, expected) << world << " ranks";
   }
+  std::vector<int64_t> all;
+  for (const auto& [offset, positions] : slices) {
+    all.insert(all.end(), positions.begin(), positions.end());
+  }
+  return all;
+}
+
+TEST(Sampler, RanksAndMicroBatchesShareTheStepsOfOneRank) {
+  constexpr int64_t kStep = 24;  // 251 = 10 * 24 + 11
+  const Sampler alone(one_dataset(), {.batch_size = kStep});
+  for (const auto& [world, accumulation] :
+       {std::pair<int64_t, int64_t>{1, 3}, {2, 1}, {2, 3}, {3, 2}, {4, 1}, {8, 3}}) {
+    const SamplerConfig config{
+        .batch_size = kStep / world / accumulation, .world = world, .accumulation = accumulation};
+    for (const int64_t step : {0, 1, 9, 10, 11, 21, 22}) {
+      EXPECT_EQ(step_samples(config, step), alone.batch(step).positions) << world << " ranks, " << accumulation;
+      EXPECT_EQ(Sampler(one_dataset(), config).state(step * accumulation), alone.state(step));
+    }
+  }
+}
+
+TEST(Sampler, ALastStepSmallerThanTheRanksLeavesStandIns) {
+  // 251 = 5 * 50 + 1: one sample for five ranks.
+  const SamplerConfig config{.batch_size = 10, .rank = 3, .world = 5};
+  const Sampler sampler(one_dataset(), config);
+  EXPECT_EQ(sampler.slice(5).count, 0);
+  EXPECT_EQ(sampler.slice(5).step_samples, 1);
+  EXPECT_EQ(sampler.slice(5).micro_samples, 1);
+  EXPECT_EQ(sampler.batch(5).positions, std::vector<int64_t>{sampler.order(0)->at(250)});
+  EXPECT_EQ(sampler.batch(6).epoch, 1);
+}
+
+TEST(Sampler, GoesOnFromASampleWithOtherBatches) {
+  const Sampler before(one_dataset(), {.batch_size = 8});
+  const SamplerState at = before.state(12);
+  const Sampler after(one_dataset(), {.batch_size = 20, .first_step = 12, .start = at});
+  EXPECT_EQ(after.batch(12).positions.front(), before.order(0)->at(96));
+  EXPECT_EQ(after.state(12), at);
+  EXPECT_EQ(after.state(20), (SamplerState{1, 0}));  // 155 samples were left: 8 steps, the last of 15
+  EXPECT_EQ(after.batch(19).positions.size(), 15U);
+  EXPECT_EQ(after.state(21), (SamplerState{1, 20}));
 }
 
 TEST(Sampler, MixesDatasetsByTheirWeights) {

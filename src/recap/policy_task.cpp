@@ -24,7 +24,7 @@ int64_t accumulation_of(const GuidedPolicyParts& parts) {
 }
 
 data::LoaderConfig training_loader(const GuidedPolicyParts& parts) {
-  return train::loader_config(parts.inputs.plan.config, parts.inputs.policy, parts.rank, parts.world);
+  return train::loader_config(parts.inputs.plan.config, parts.inputs.policy);
 }
 
 }  // namespace

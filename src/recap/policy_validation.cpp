@@ -23,7 +23,7 @@ RoutingRule rule_of(const PolicyStep& step) {
 }
 
 data::LoaderConfig loader_of(const PolicyInputs& inputs, const PolicyStep& step) {
-  data::LoaderConfig config = train::loader_config(inputs.plan.config, inputs.policy, 0, 1);
+  data::LoaderConfig config = train::loader_config(inputs.plan.config, inputs.policy);
   config.num_workers = worker_count(step.data.eval_num_workers, step.data.num_workers);
   config.format.image_transforms = data::ImageTransforms::kNone;
   return config;

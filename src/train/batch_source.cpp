@@ -13,8 +13,8 @@
 
 namespace flexor::train {
 
-data::LoaderConfig loader_config(const TrainConfig& config, const schema::PolicyConfig& policy, int64_t rank,
-                                 int64_t world) {
+data::LoaderConfig loader_config(const TrainConfig& config, const schema::PolicyConfig& policy,
+                                 const SourcePlace& place) {
   const auto seed = static_cast<uint64_t>(config.seed);
   return {.num_workers = config.num_workers,
           .prefetch = config.prefetch,
@@ -25,7 +25,13 @@ data::LoaderConfig loader_config(const TrainConfig& config, const schema::Policy
                      .image_transforms = data::image_transforms_from_name(config.dataset.image_transforms),
                      .seed = seed,
                      .frame_cache = config.dataset.cache},
-          .sampler = {.seed = seed, .batch_size = config.batch_size, .rank = rank, .world = world}};
+          .sampler = {.seed = seed,
+                      .batch_size = config.batch_size,
+                      .rank = place.rank,
+                      .world = place.world,
+                      .accumulation = accumulation(config, place.world),
+                      .first_step = place.position ? place.first_step : 0,
+                      .start = place.position.value_or(data::SamplerState{})}};
 }
 
 namespace {
@@ -33,19 +39,27 @@ namespace {
 class DatasetSource final : public BatchSource {
  public:
   DatasetSource(const TrainConfig& config, const schema::PolicyConfig& policy, const TrainingData& data,
-                std::shared_ptr<const data::Processor> processor, int64_t rank, int64_t world, int64_t first_batch)
+                std::shared_ptr<const data::Processor> processor, const SourcePlace& place)
+      : DatasetSource(policy, data, std::move(processor), loader_config(config, policy, place), place.first_step) {}
+
+  DatasetSource(const schema::PolicyConfig& policy, const TrainingData& data,
+                std::shared_ptr<const data::Processor> processor, const data::LoaderConfig& config, int64_t first_step)
       : policy_(policy),
         processor_(std::move(processor)),
-        seed_(static_cast<uint64_t>(config.seed)),
-        rank_(rank),
-        world_(world),
+        seed_(config.sampler.seed),
         size_{data.train->num_frames(), data.train->num_episodes()},
-        loader_(data.train, loader_config(config, policy, rank, world), first_batch) {}
+        sampler_(std::make_shared<const data::Sampler>(*data.train, config.sampler)),
+        loader_(data.train, config, sampler_, first_step * config.sampler.accumulation) {}
 
   MicroBatch next() override {
-    const int64_t number = loader_.step() * world_ + rank_;
-    MicroBatch micro{processor_->preprocess(loader_.next()), {}, {}};
-    FlowDraw draw = draw_flow(policy_, seed_, Stream::kTraining, number, micro.size());
+    const data::Sampler::Slice slice = sampler_->slice(loader_.step());
+    MicroBatch micro{.batch = processor_->preprocess(loader_.next()), .noise = {}, .time = {}, .share = {}};
+    micro.samples = slice.micro_samples;
+    if (slice.step_samples != sampler_->step_size()) {
+      micro.share = static_cast<double>(slice.count) / static_cast<double>(slice.step_samples);
+    }
+    const int64_t first = slice.count > 0 ? slice.offset : 0;
+    FlowDraw draw = draw_flow(policy_, seed_, Stream::kTraining, slice.step, micro.size(), first);
     micro.noise = std::move(draw.noise);
     micro.time = std::move(draw.time);
     return micro;
@@ -61,15 +75,19 @@ class DatasetSource final : public BatchSource {
   schema::PolicyConfig policy_;
   std::shared_ptr<const data::Processor> processor_;
   uint64_t seed_;
-  int64_t rank_, world_;
   DataSize size_;
+  std::shared_ptr<const data::Sampler> sampler_;
   data::Loader loader_;
 };
 
 class FileSource final : public BatchSource {
  public:
-  FileSource(const TrainConfig& config, const schema::PolicyConfig& policy, int64_t accumulation, int64_t first_batch)
-      : file_(schema::read_batch_file(config.batch_file)), accumulation_(accumulation), given_(first_batch) {
+  FileSource(const TrainConfig& config, const schema::PolicyConfig& policy, int64_t accumulation,
+             const SourcePlace& place)
+      : file_(schema::read_batch_file(config.batch_file)),
+        accumulation_(accumulation),
+        world_(place.world),
+        given_(place.first_step * accumulation) {
     if (!file_.batch.action.defined()) {
       throw Error(ErrorKind::kData, "training needs a tensor 'action', the file has none", config.batch_file);
     }
@@ -86,7 +104,11 @@ class FileSource final : public BatchSource {
 
   MicroBatch next() override {
     const int64_t step = given_++ / accumulation_;
-    return {file_.batch, pick("train_noise", "noise", step), pick("train_time", "time", step)};
+    return {.batch = file_.batch,
+            .noise = pick("train_noise", "noise", step),
+            .time = pick("train_time", "time", step),
+            .samples = file_.batch.size() * world_,
+            .share = {}};
   }
   DataSize size() const override { return {file_.batch.size(), 1}; }
   double waited_s() const override { return 0.0; }
@@ -101,20 +123,20 @@ class FileSource final : public BatchSource {
   }
 
   schema::BatchFile file_;
-  int64_t accumulation_, given_;
+  int64_t accumulation_, world_, given_;
 };
 
 }  // namespace
 
 std::unique_ptr<BatchSource> dataset_source(const TrainConfig& config, const schema::PolicyConfig& policy,
                                             const TrainingData& data, std::shared_ptr<const data::Processor> processor,
-                                            int64_t rank, int64_t world, int64_t first_batch) {
-  return std::make_unique<DatasetSource>(config, policy, data, std::move(processor), rank, world, first_batch);
+                                            const SourcePlace& place) {
+  return std::make_unique<DatasetSource>(config, policy, data, std::move(processor), place);
 }
 
 std::unique_ptr<BatchSource> file_source(const TrainConfig& config, const schema::PolicyConfig& policy,
-                                         int64_t accumulation, int64_t first_batch) {
-  return std::make_unique<FileSource>(config, policy, accumulation, first_batch);
+                                         int64_t accumulation, const SourcePlace& place) {
+  return std::make_unique<FileSource>(config, policy, accumulation, place);
 }
 
 }  // namespace flexor::train

@@ -2,6 +2,7 @@
 #include <ATen/core/Tensor.h>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "data/loader.h"
@@ -18,6 +19,8 @@ namespace flexor::train {
 struct MicroBatch {
   schema::Batch batch;
   at::Tensor noise, time;
+  int64_t samples = 0;          ///< of all ranks that count
+  std::optional<double> share;  ///< as TaskLoss::share
   int64_t size() const { return batch.size(); }
 };
 
@@ -35,20 +38,28 @@ class BatchSource {
   virtual Position position() const = 0;  ///< before the next batch
 };
 
-/// How the data loader of a run reads.
-data::LoaderConfig loader_config(const TrainConfig& config, const schema::PolicyConfig& policy, int64_t rank,
-                                 int64_t world);
+/// A run's place among its ranks and in its data.
+struct SourcePlace {
+  int64_t rank = 0, world = 1;
+  int64_t first_step = 0;                                     ///< steps done before (resuming)
+  std::optional<data::SamplerState> position = std::nullopt;  ///< where they ended, if another count may have led there
+};
 
-/// Batches of a dataset. @param first_batch  batches given before (resuming); @param world, rank  share the work
+/// How the data loader of a run reads.
+data::LoaderConfig loader_config(const TrainConfig& config, const schema::PolicyConfig& policy,
+                                 const SourcePlace& place = {});
+
+/// Batches of a dataset. What a step trains on, noise and times included, does not depend on how ranks and micro
+/// batches share it.
 std::unique_ptr<BatchSource> dataset_source(const TrainConfig& config, const schema::PolicyConfig& policy,
                                             const TrainingData& data, std::shared_ptr<const data::Processor> processor,
-                                            int64_t rank, int64_t world, int64_t first_batch);
+                                            const SourcePlace& place);
 
 /// One prepared batch, again and again. Noise and times are `train_noise[k]`, `train_time[k]` at absolute step k, else
-/// `noise`, `time`. @param accumulation  micro batches a step
+/// `noise`, `time`; all ranks take the same. @param accumulation  micro batches a step
 /// @throws Error(kData) if the file lacks noise, time or action, its batch size is not batch_size, or it does not fit
 /// the policy
 std::unique_ptr<BatchSource> file_source(const TrainConfig& config, const schema::PolicyConfig& policy,
-                                         int64_t accumulation, int64_t first_batch);
+                                         int64_t accumulation, const SourcePlace& place);
 
 }  // namespace flexor::train

@@ -57,16 +57,20 @@ std::FILE* open_metrics(const std::string& path, int64_t first_step) {
 }  // namespace
 
 Json to_json(const LogRow& row) {
-  return Json::object({{"step", row.step},
-                       {"samples", row.samples},
-                       {"epoch", row.epoch},
-                       {"loss", row.loss},
-                       {"grad_norm", row.grad_norm},
-                       {"lr", row.lr},
-                       {"updt_s", row.update_s},
-                       {"data_s", row.data_s},
-                       {"samples_per_s", row.samples_per_s},
-                       {"data_wait_share", row.data_wait_share}});
+  Json json = Json::object({{"step", row.step},
+                            {"samples", row.samples},
+                            {"epoch", row.epoch},
+                            {"loss", row.loss},
+                            {"grad_norm", row.grad_norm},
+                            {"lr", row.lr},
+                            {"updt_s", row.update_s},
+                            {"data_s", row.data_s},
+                            {"samples_per_s", row.samples_per_s},
+                            {"data_wait_share", row.data_wait_share}});
+  if (row.world > 1) {
+    json["comm_wait_s"] = row.comm_wait_s;
+  }
+  return json;
 }
 
 std::string lerobot_line(const LogRow& row) {
@@ -95,6 +99,7 @@ void MetricsWindow::add(const StepRecord& record) {
   sum_.update_s += record.update_s;
   sum_.data_s += record.data_s;
   sum_.waited_s += record.waited_s;
+  sum_.comm_wait_s += record.comm_wait_s;
   sum_.samples += record.samples;
   ++count_;
 }
@@ -114,18 +119,24 @@ LogRow MetricsWindow::take(int64_t step, int64_t samples, const DataSize& data) 
              .data_s = sum_.data_s / n,
              .samples_per_s = seconds > 0 ? static_cast<double>(sum_.samples) / seconds : 0.0,
              .data_wait_share = seconds > 0 ? sum_.waited_s / seconds : 0.0,
-             .step_samples = static_cast<double>(sum_.samples) / n};
+             .step_samples = static_cast<double>(sum_.samples) / n,
+             .comm_wait_s = sum_.comm_wait_s / n};
   *this = MetricsWindow();
   return row;
 }
 
 MetricsLog::MetricsLog(const std::string& folder, const std::string& style, int64_t first_step)
-    : path_(folder + "/metrics.jsonl"),
-      style_(style),
-      file_(open_metrics(path_, first_step), &std::fclose),
-      events_(folder, first_step) {}
+    : path_(folder + "/metrics.jsonl"), style_(style), file_(nullptr, &std::fclose) {
+  if (!folder.empty()) {
+    file_.reset(open_metrics(path_, first_step));
+    events_.emplace(folder, first_step);
+  }
+}
 
 void MetricsLog::train_row(const LogRow& row, const Json& extra) {
+  if (!file_) {
+    return;
+  }
   Json json = to_json(row);
   std::vector<std::pair<std::string, double>> further;
   for (const auto& [name, value] : extra.as_object()) {
@@ -136,15 +147,15 @@ void MetricsLog::train_row(const LogRow& row, const Json& extra) {
   }
   append(json);
   if (!further.empty()) {
-    events_.scalars(row.step, further);
+    events_->scalars(row.step, further);
   }
-  events_.scalars(row.step, {{"train/loss", row.loss},
-                             {"train/grad_norm", row.grad_norm},
-                             {"train/lr", row.lr},
-                             {"train/updt_s", row.update_s},
-                             {"train/data_s", row.data_s},
-                             {"train/samples_per_s", row.samples_per_s},
-                             {"train/data_wait_share", row.data_wait_share}});
+  events_->scalars(row.step, {{"train/loss", row.loss},
+                              {"train/grad_norm", row.grad_norm},
+                              {"train/lr", row.lr},
+                              {"train/updt_s", row.update_s},
+                              {"train/data_s", row.data_s},
+                              {"train/samples_per_s", row.samples_per_s},
+                              {"train/data_wait_share", row.data_wait_share}});
   if (style_ == "lerobot") {
     print_line(lerobot_log_line(row));
   } else {
@@ -153,13 +164,19 @@ void MetricsLog::train_row(const LogRow& row, const Json& extra) {
 }
 
 void MetricsLog::eval_row(int64_t step, double loss, int64_t samples, double seconds) {
+  if (!file_) {
+    return;
+  }
   append(Json::object({{"step", step}, {"eval_loss", loss}, {"eval_samples", samples}, {"eval_s", seconds}}));
-  events_.scalars(step, {{"eval/loss", loss}});
+  events_->scalars(step, {{"eval/loss", loss}});
   log_info("held-out loss",
            {{"step", step}, {"eval_loss", loss}, {"samples", samples}, {"seconds", short_number(seconds, 3)}});
 }
 
 void MetricsLog::row(int64_t step, const Json& members) {
+  if (!file_) {
+    return;
+  }
   Json json = Json::object({{"step", step}});
   std::vector<std::pair<std::string, double>> scalars;
   for (const auto& [name, value] : members.as_object()) {
@@ -169,7 +186,7 @@ void MetricsLog::row(int64_t step, const Json& members) {
     }
   }
   append(json);
-  events_.scalars(step, scalars);
+  events_->scalars(step, scalars);
 }
 
 void MetricsLog::append(const Json& row) {

@@ -18,6 +18,7 @@ struct StepRecord {
   double update_s = 0;             ///< forward, backward and optimizer
   double data_s = 0;               ///< from asking for the batch to having it on the device
   double waited_s = 0;             ///< part of data_s in which decoding was waited for
+  double comm_wait_s = 0;          ///< part of update_s in which other ranks were waited for
   int64_t samples = 0;             ///< over all ranks
 };
 
@@ -33,6 +34,8 @@ struct LogRow {
   double loss = 0, grad_norm = 0, lr = 0, update_s = 0, data_s = 0;
   double samples_per_s = 0, data_wait_share = 0;
   double step_samples = 0;  ///< samples a step, over all ranks
+  double comm_wait_s = 0;   ///< of a step: communication that no computation hid; a member of the row with ranks
+  int64_t world = 1;
 };
 Json to_json(const LogRow& row);  ///< a row of metrics.jsonl
 
@@ -58,6 +61,7 @@ class MetricsWindow {
 /// The metrics of a run's folder: metrics.jsonl and TensorBoard events, and the lines on stderr.
 class MetricsLog {
  public:
+  /// @param folder  "" on ranks that keep no log: all calls then do nothing
   /// @param first_step  rows of metrics.jsonl beyond this step are removed: an interrupted run wrote them
   /// @throws Error(kFile)
   MetricsLog(const std::string& folder, const std::string& style, int64_t first_step);
@@ -72,7 +76,7 @@ class MetricsLog {
 
   std::string path_, style_;
   std::unique_ptr<std::FILE, int (*)(std::FILE*)> file_;
-  TensorBoardWriter events_;
+  std::optional<TensorBoardWriter> events_;
 };
 
 }  // namespace flexor::train

@@ -16,8 +16,10 @@ struct FlowDraw {
   at::Tensor time;   ///< [B] float32, offset + scale * Beta(alpha, beta)
 };
 
-/// Sample j of the batch gets its own generator, seeded by (seed, stream, batch, j); drawn on the CPU.
-/// @param batch  number of the batch over all ranks, from the start of the run
-FlowDraw draw_flow(const schema::PolicyConfig& config, uint64_t seed, Stream stream, int64_t batch, int64_t size);
+/// Sample j of the batch gets its own generator, seeded by (seed, stream, batch, first + j); drawn on the CPU.
+/// @param batch  number of the step, from the start of the run  @param first  place of sample 0 among the step's
+/// samples
+FlowDraw draw_flow(const schema::PolicyConfig& config, uint64_t seed, Stream stream, int64_t batch, int64_t size,
+                   int64_t first = 0);
 
 }  // namespace flexor::train

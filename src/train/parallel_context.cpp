@@ -1,12 +1,5 @@
 #include "train/parallel_context.h"
 
-#include <charconv>
-#include <cstdlib>
-#include <string_view>
-
-#include "base/error.h"
-#include "base/str_cat.h"
-
 namespace flexor::train {
 
 namespace {
@@ -42,21 +35,6 @@ void ParallelContext::save(const optim::AdamW& optimizer, const optim::Ema* ema,
 
 std::unique_ptr<ParallelContext> single_process() {
   return std::make_unique<SingleProcess>();
-}
-
-int64_t launched_world() {
-  const char* text = std::getenv("WORLD_SIZE");
-  if (text == nullptr || *text == '\0') {
-    return 1;
-  }
-  const std::string_view view(text);
-  int64_t world = 0;
-  const auto [end, code] = std::from_chars(view.data(), view.data() + view.size(), world);
-  if (code != std::errc() || end != view.data() + view.size() || world < 1) {
-    throw Error(ErrorKind::kConfig, str_cat("expected a number of ranks above 0, found '", view, "'"),
-                "environment variable WORLD_SIZE");
-  }
-  return world;
 }
 
 }  // namespace flexor::train

@@ -43,8 +43,15 @@ class ParallelContext {
   /// Weights were changed through the optimizer's slots: a checkpoint was loaded.
   virtual void weights_loaded() {}
 
+  /// Before the first micro batch of a step. @param step  steps done before  @param branch  as Task::branch()
+  virtual void begin_step(int64_t step, int64_t branch) {
+    (void)step;
+    (void)branch;
+  }
   /// Before each forward pass of a step. @param is_last  of the step
   virtual void begin_micro_batch(bool is_last) { (void)is_last; }
+  /// Between its forward and its backward pass.
+  virtual void begin_backward(optim::AdamW& optimizer) { (void)optimizer; }
   /// After its backward pass.
   virtual void end_micro_batch(optim::AdamW& optimizer) { optimizer.collect_grads(); }
   /// After the last backward pass of a step: gradients become the mean over the ranks.
@@ -66,13 +73,11 @@ class ParallelContext {
   /// True on all ranks if it is true on any.
   virtual bool any(bool value) = 0;
   virtual void barrier() = 0;
+  /// Seconds that this rank has waited for others, since the start.
+  virtual double waited_s() const { return 0; }
 };
 
 /// One process, nobody to talk to.
 std::unique_ptr<ParallelContext> single_process();
-
-/// Number of ranks that a launcher started (WORLD_SIZE), 1 without. @throws Error(kConfig) if it is not a number above
-/// 0
-int64_t launched_world();
 
 }  // namespace flexor::train

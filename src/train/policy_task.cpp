@@ -14,7 +14,9 @@ void PolicyTask::fetch() {
 }
 
 TaskLoss PolicyTask::forward() {
-  return {.loss = parts_.model->loss(micro_.batch, micro_.noise, micro_.time).loss, .samples = micro_.size()};
+  return {.loss = parts_.model->loss(micro_.batch, micro_.noise, micro_.time).loss,
+          .samples = micro_.samples,
+          .share = micro_.share};
 }
 
 double PolicyTask::waited_s() const {

@@ -94,7 +94,7 @@ schema::PolicyConfig policy_before_data(const RunPlan& plan) {
 void check_data(const RunPlan& plan, Checks& checks, std::optional<RunInputs>& inputs) {
   if (!plan.config.batch_file.empty()) {
     checks.run("data", [&] {
-      file_source(plan.config, policy_before_data(plan), 1, 0);
+      file_source(plan.config, policy_before_data(plan), 1, {});
       return plan.config.batch_file;
     });
     return;

@@ -123,8 +123,8 @@ TrainConfig lerobot_config(const CheckpointRef& checkpoint, const std::string& r
   return config;
 }
 
-RunPlan plan_resumed_dir(const config::Sources& sources, const std::string& run_dir, int64_t world) {
-  CheckpointSearch search = find_checkpoints(run_dir);
+RunPlan plan_resumed_dir(const config::Sources& sources, const std::string& run_dir, int64_t world, int64_t at_most) {
+  CheckpointSearch search = find_checkpoints(run_dir, at_most);
   RunPlan plan{.config = {}, .checkpoint = search.newest, .skipped = std::move(search.skipped), .is_resumed = true};
   TrainConfig before;
   if (fs::exists(run_dir + "/config.yaml")) {
@@ -157,8 +157,8 @@ bool has_content(const std::string& folder) {
          });
 }
 
-RunPlan plan_in_place(const config::Sources& sources, TrainConfig config, int64_t world) {
-  CheckpointSearch search = find_checkpoints(config.output_dir);
+RunPlan plan_in_place(const config::Sources& sources, TrainConfig config, int64_t world, int64_t at_most) {
+  CheckpointSearch search = find_checkpoints(config.output_dir, at_most);
   RunPlan plan{.config = std::move(config), .checkpoint = search.newest, .skipped = std::move(search.skipped)};
   const std::string& folder = plan.config.output_dir;
   plan.schedule_steps = plan.config.steps;
@@ -168,7 +168,7 @@ RunPlan plan_in_place(const config::Sources& sources, TrainConfig config, int64_
     plan.schedule_steps = std::max(before.steps, plan.config.steps);
     plan.is_resumed = true;
   } else if (plan.checkpoint) {
-    return plan_resumed_dir(sources, folder, world);
+    return plan_resumed_dir(sources, folder, world, at_most);
   } else if (has_content(folder)) {
     throw Error(ErrorKind::kConfig,
                 str_cat("'output_dir': expected a run or an empty folder, found ",
@@ -188,12 +188,12 @@ void check_new_folder(const std::string& folder) {
 
 }  // namespace
 
-CheckpointSearch find_checkpoints(const std::string& run_dir) {
+CheckpointSearch find_checkpoints(const std::string& run_dir, int64_t at_most) {
   std::map<int64_t, std::string> folders;
   std::error_code code;
   for (const fs::directory_entry& entry : fs::directory_iterator(run_dir + "/checkpoints", code)) {
     const std::string name = entry.path().filename().string();
-    if (is_number(name)) {
+    if (is_number(name) && std::stoll(name) <= at_most) {
       folders[std::stoll(name)] = entry.path().string();
     }
   }
@@ -216,7 +216,7 @@ std::string checkpoint_name(int64_t step, int64_t total_steps) {
   return std::string(width - std::min(width, digits.size()), '0') + digits;
 }
 
-RunPlan plan_run(const config::Sources& sources, int64_t world) {
+RunPlan plan_run(const config::Sources& sources, int64_t world, int64_t at_most) {
   TrainConfig given;
   try {
     config::load(given, sources);
@@ -228,11 +228,11 @@ RunPlan plan_run(const config::Sources& sources, int64_t world) {
     if (!fs::is_directory(dir)) {
       throw Error(ErrorKind::kFile, "no such folder", dir, "resume=true, auto, or the folder of a run");
     }
-    return plan_resumed_dir(sources, fs::path(dir).lexically_normal().string(), world);
+    return plan_resumed_dir(sources, fs::path(dir).lexically_normal().string(), world, at_most);
   }
   TrainConfig config = load_train_config(sources, world);
   if (config.is_resume()) {
-    return plan_in_place(sources, std::move(config), world);
+    return plan_in_place(sources, std::move(config), world, at_most);
   }
   check_new_folder(config.output_dir);
   const int64_t steps = config.steps;

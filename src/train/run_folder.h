@@ -25,7 +25,8 @@ struct CheckpointSearch {
 
 /// A checkpoint is complete if it has weights, their config.json, the optimizer's state and training_step.json; folders
 /// appear complete or not at all, so that others were damaged later.
-CheckpointSearch find_checkpoints(const std::string& run_dir);
+/// @param at_most  newer ones are not looked at
+CheckpointSearch find_checkpoints(const std::string& run_dir, int64_t at_most = INT64_MAX);
 
 /// "000100": the step, with as many digits as the last step has, at least six.
 std::string checkpoint_name(int64_t step, int64_t total_steps);
@@ -47,8 +48,9 @@ struct RunPlan {
 /// - resume=DIR: the configuration is DIR's config.yaml (or, in a run of LeRobot, its train_config.json), and only what
 ///   may change is taken from `sources`
 /// steps, log_freq, save_freq, eval_freq, num_workers, prefetch, threads, device and parallel.* may change.
+/// @param at_most  checkpoints of later steps do not count
 /// @throws Error(kConfig) naming every key that changed with both values; Error(kFile) if DIR is no run
-RunPlan plan_run(const config::Sources& sources, int64_t world);
+RunPlan plan_run(const config::Sources& sources, int64_t world, int64_t at_most = INT64_MAX);
 
 /// Makes the folder and writes config.yaml. @throws Error(kFile) if it is not writable
 void start_run_folder(const RunPlan& plan);

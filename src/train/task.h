@@ -1,6 +1,7 @@
 #pragma once
 #include <ATen/core/Tensor.h>
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "base/json.h"
@@ -14,7 +15,10 @@ namespace flexor::train {
 /// One forward pass.
 struct TaskLoss {
   at::Tensor loss;      ///< scalar with a graph: the mean over the micro batch
-  int64_t samples = 0;  ///< of this rank
+  int64_t samples = 0;  ///< of all ranks in this micro batch
+  /// Which part of the step's samples, over all ranks and micro batches, this micro batch is: the weight of its loss.
+  /// Without it all are equal.
+  std::optional<double> share = std::nullopt;
 };
 
 /// What a checkpoint takes from the loop; everything is borrowed.
@@ -39,6 +43,8 @@ class Task {
   virtual double waited_s() const = 0;  ///< seconds that fetch() waited for decoding, since the start
   virtual DataSize size() const = 0;
 
+  /// Which part of the model the next step trains, where parts take turns; the same on all ranks.
+  virtual int64_t branch() const { return 0; }
   /// The optimizer step of the micro batches since the last call is done: a place to close a step's statistics.
   virtual void step_done() {}
   /// Further numbers of the steps since the last call, flat: members of the next row of metrics.jsonl.

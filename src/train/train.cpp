@@ -19,9 +19,9 @@
 #include "nn/named_params.h"
 #include "tensor/tensor.h"
 #include "train/checkpoint.h"
-#include "train/data_setup.h"
 #include "train/policy_setup.h"
 #include "train/policy_task.h"
+#include "train/ranks.h"
 #include "train/run_folder.h"
 #include "train/run_inputs.h"
 #include "train/trainer.h"
@@ -83,13 +83,21 @@ LoopConfig loop_config(const TrainConfig& config, int64_t world) {
           .log_style = config.log.style};
 }
 
+/// A place that keeps its order when the step size changes with the number of ranks.
+SourcePlace source_place(const RunPlan& plan, const ParallelContext& parallel, int64_t first_step) {
+  SourcePlace place{.rank = parallel.rank(), .world = parallel.world(), .first_step = first_step, .position = {}};
+  if (plan.checkpoint) {
+    place.position = read_position(*plan.checkpoint);
+  }
+  return place;
+}
+
 /// @param slice  the processors of this process
 TrainerParts build(const RunPlan& plan, RunInputs inputs, const dist::Slice& slice,
-                   std::unique_ptr<ParallelContext> parallel) {
+                   const std::shared_ptr<dist::Group>& group) {
   TrainerParts parts;
-  const int64_t world = parallel->world(), rank = parallel->rank();
-  parts.config = loop_config(plan.config, world);
-  parts.parallel = std::move(parallel);
+  parts.config = loop_config(plan.config, group->world());
+  parts.parallel = make_context(plan.config.parallel.strategy, group);
   auto model = build_model(plan, inputs.policy);
   const int64_t num_params = nn::count_params(*model);
   parts.optimizer = make_optimizer(plan, *model, *parts.parallel);
@@ -98,7 +106,8 @@ TrainerParts build(const RunPlan& plan, RunInputs inputs, const dist::Slice& sli
   }
   parts.progress = start_progress(plan, *model, parts);
   parts.parallel->weights_loaded();
-  const int64_t micro_steps = parts.config.accumulation, first_batch = parts.progress.step * micro_steps;
+  const int64_t micro_steps = parts.config.accumulation;
+  const SourcePlace place = source_place(plan, *parts.parallel, parts.progress.step);
   const optim::LrSchedule schedule(plan.config.scheduler, plan.config.optimizer.lr, parts.progress.schedule_steps);
   parts.learning_rates = [schedule](int64_t step) { return std::vector<double>{schedule.lr(step)}; };
   log_info("model ready", {{"policy", inputs.policy.type},
@@ -116,20 +125,21 @@ TrainerParts build(const RunPlan& plan, RunInputs inputs, const dist::Slice& sli
                        .lerobot_config = earlier_train_config(plan)};
   if (inputs.data) {
     const dist::ScopedCpus decoding(slice.loader_cpus);  // the loader's threads start here
-    task.source = dataset_source(plan.config, inputs.policy, *inputs.data, inputs.processor, rank, world, first_batch);
+    task.source = dataset_source(plan.config, inputs.policy, *inputs.data, inputs.processor, place);
     if (inputs.data->held_out && plan.config.eval_freq > 0) {
-      task.validator = std::make_unique<Validator>(plan.config, inputs.policy, inputs.data->held_out, inputs.processor);
+      task.validator =
+          std::make_unique<Validator>(plan.config, inputs.policy, inputs.data->held_out, inputs.processor, group);
     }
   } else {
-    task.source = file_source(plan.config, inputs.policy, micro_steps, first_batch);
+    task.source = file_source(plan.config, inputs.policy, micro_steps, place);
   }
   parts.task = std::make_unique<PolicyTask>(std::move(task));
   return parts;
 }
 
 /// Once the folder is locked: another run may have worked in it since `plan` was made.
-void check_unchanged(const RunPlan& plan, const config::Sources& sources) {
-  const RunPlan now = plan_run(sources, launched_world());
+void check_unchanged(const RunPlan& plan, const config::Sources& sources, int64_t world) {
+  const RunPlan now = plan_run(sources, world, plan.checkpoint ? plan.checkpoint->step : INT64_MAX);
   const auto step = [](const RunPlan& p) { return p.checkpoint ? p.checkpoint->step : -1; };
   if (step(now) != step(plan) || now.is_resumed != plan.is_resumed) {
     throw Error(ErrorKind::kFile, "another process has worked in the folder meanwhile", plan.config.output_dir,
@@ -152,37 +162,65 @@ dist::Slice apply_settings(const TrainConfig& config) {
   return slice;
 }
 
-}  // namespace
-
-TrainerParts open_run(const RunPlan& plan) {
-  const dist::Slice slice = apply_settings(plan.config);
-  return build(plan, prepare_inputs(plan), slice, single_process());
-}
-
-RunResult run(const config::Sources& sources) {
-  install_interrupt_handlers();
-  const RunPlan plan = plan_run(sources, launched_world());
+RunResult run_together(const config::Sources& sources, const std::shared_ptr<dist::Group>& group) {
+  const RunPlan plan = common_plan(sources, *group);
   const dist::Slice slice = apply_settings(plan.config);
   check_memory(plan.config, plan.checkpoint ? resumed_policy(plan) : plan.config.policy.config);
   const RunInputs inputs = prepare_inputs(plan);
-  check_writable_folder(plan.config.output_dir);
-  const FolderLock lock(plan.config.output_dir);
-  check_unchanged(plan, sources);
-  auto parallel = single_process();
-  const int64_t world = parallel->world();
-  TrainerParts parts = build(plan, inputs, slice, std::move(parallel));
-  start_run_folder(
-      plan);  // from here on the run exists: what failed above leaves an empty folder, free for another try
-  store_stats(plan, inputs);
+  check_ranks(*group, plan);  // from here on the main rank writes: the others have read the folder
+  std::optional<FolderLock> lock;
+  if (group->is_main()) {
+    check_writable_folder(plan.config.output_dir);
+    lock.emplace(plan.config.output_dir);
+    check_unchanged(plan, sources, group->world());
+  }
+  TrainerParts parts = build(plan, inputs, slice, group);
+  if (group->is_main()) {
+    start_run_folder(
+        plan);  // from here on the run exists: what failed above leaves an empty folder, free for another try
+    store_stats(plan, inputs);
+  }
   Trainer trainer(std::move(parts));
   const Closing closing = trainer.run();
-  write_closing(closing, plan.config, world);
-  print_closing(std::cout, closing);
-  return {.output_dir = plan.config.output_dir,
+  if (group->is_main()) {
+    write_closing(closing, plan.config, group->world());
+    print_closing(std::cout, closing);
+  }
+  return {.is_main = group->is_main(),
+          .output_dir = plan.config.output_dir,
           .checkpoint = trainer.last_checkpoint() + "/pretrained_model",
           .steps = trainer.progress().step,
           .final_loss = closing.final_loss,
           .samples_per_s = closing.samples_per_s};
+}
+
+/// Strategy and patience, before the configuration is checked in whole.
+TrainConfig peek_config(const config::Sources& sources, int64_t world) {
+  TrainConfig given;
+  try {
+    config::load(given, sources);
+  } catch (const Error&) {
+    return plan_run(sources, world).config;  // throws with all problems at once
+  }
+  return given.resume_dir().empty() ? given : plan_run(sources, world).config;
+}
+
+}  // namespace
+
+TrainerParts open_run(const RunPlan& plan) {
+  const dist::Slice slice = apply_settings(plan.config);
+  return build(plan, prepare_inputs(plan), slice, dist::join_group({}, {}));
+}
+
+RunResult run(const config::Sources& sources) {
+  install_interrupt_handlers();
+  const dist::Launch launch = dist::launch_of_process();
+  const TrainConfig given = peek_config(sources, launch.world);
+  if (launch.world > 1 && given.parallel.strategy == "none") {
+    plan_run(sources, launch.world);  // says what is wrong
+  }
+  const auto group = join_ranks(launch, given.parallel.strategy, given.dist.timeout_s);
+  return with_ranks(*group, [&] { return run_together(sources, group); });
 }
 
 }  // namespace flexor::train

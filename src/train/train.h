@@ -10,6 +10,7 @@ namespace flexor::train {
 
 /// What a finished run did.
 struct RunResult {
+  bool is_main = true;  ///< false on the ranks that only help; their other members are empty or their own
   std::string output_dir;
   std::string checkpoint;  ///< pretrained_model folder of the last checkpoint
   int64_t steps = 0;

@@ -63,7 +63,10 @@ void fields(config::FieldTable& table, LogSection& c) {
   table("style", c.style, "lerobot: the log line exactly as LeRobot prints it").choices({"flexor", "lerobot"});
 }
 void fields(config::FieldTable& table, ParallelSection& c) {
-  table("strategy", c.strategy, "how ranks share the work").choices({"none"});
+  table("strategy", c.strategy,
+        "how ranks share the work: ddp (no_shard) = each holds the whole model, gradients are "
+        "averaged")
+      .choices({"none", "ddp", "no_shard"});
 }
 void fields(config::FieldTable& table, RuntimeSection& c) {
   table("bind", c.bind,
@@ -189,7 +192,8 @@ std::vector<config::Finding> check(const TrainConfig& c, int64_t world) {
   rules.require(!c.output_dir.empty() || !c.resume_dir().empty(), "output_dir",
                 "expected a folder for the run, found none", "output_dir=DIR");
   rules.require(world == 1 || c.parallel.strategy != "none", "parallel.strategy",
-                str_cat("none is for a single rank, found ", world, " ranks"), "start one process, without a launcher");
+                str_cat("none is for a single rank, found ", world, " ranks"),
+                "parallel.strategy=ddp, or start one process without a launcher");
   return std::move(rules.findings);
 }
 

@@ -37,14 +37,17 @@ Trainer::Trainer(TrainerParts parts)
       first_step_(parts_.progress.step),
       start_s_(wall_seconds()),
       earlier_s_(parts_.progress.elapsed_s),
-      metrics_(parts_.config.output_dir, parts_.config.log_style, parts_.progress.step),
+      metrics_(parts_.parallel->is_main() ? parts_.config.output_dir : std::string(), parts_.config.log_style,
+               parts_.progress.step),
       throughput_(parts_.progress.step) {}
 
 Closing Trainer::run() {
   const int64_t steps = parts_.config.steps;
   if (parts_.progress.step == 0 && parts_.config.validate_first) {
     validate_if_due();
-    check_interrupt();  // nothing was trained that a checkpoint could keep
+    if (is_stopping()) {
+      stop();  // nothing was trained that a checkpoint could keep
+    }
   }
   if (parts_.progress.validation_due) {  // where the run was stopped
     const bool keep = validate_if_due();
@@ -58,7 +61,7 @@ Closing Trainer::run() {
     const bool stopping = is_stopping();
     save_if_due(stopping || keep);
     if (stopping) {  // a signal from here on counts after the next step: what is left behind is always saved
-      check_interrupt();
+      stop();
     }
   }
   save_if_due(/*wanted=*/true);  // also a run that had nothing left to do ends with a checkpoint
@@ -73,7 +76,8 @@ Closing Trainer::run() {
 
 StepRecord Trainer::train_step() {
   StepRecord record;
-  const double start = wall_seconds();
+  const double start = wall_seconds(), waited = parts_.parallel->waited_s();
+  parts_.parallel->begin_step(parts_.progress.step, parts_.task->branch());
   const double loss = parts_.parallel->mean(forward_backward(record));
   parts_.parallel->reduce_gradients(*parts_.optimizer);
   const double grad_norm = parts_.optimizer->clip_grads();
@@ -92,6 +96,7 @@ StepRecord Trainer::train_step() {
   record.grad_norm = grad_norm;
   record.lr = parts_.config.log_used_lr ? rates.front() : parts_.learning_rates(parts_.progress.step).front();
   record.update_s = wall_seconds() - start - record.data_s;
+  record.comm_wait_s = parts_.parallel->waited_s() - waited;
   return record;
 }
 
@@ -109,11 +114,18 @@ double Trainer::forward_backward(StepRecord& record) {
     {
       const TraceScope scope("train.forward");
       const TaskLoss output = parts_.task->forward();
-      record.samples += output.samples * parts_.parallel->world();
-      loss += output.loss.item<double>() / static_cast<double>(accumulation);
-      scaled = accumulation == 1 ? output.loss : output.loss / static_cast<double>(accumulation);
+      record.samples += output.samples;
+      if (output.share) {  // the mean over the ranks makes up for the factor
+        const double weight = *output.share * static_cast<double>(parts_.parallel->world());
+        loss += output.loss.item<double>() * weight;
+        scaled = output.loss * weight;
+      } else {
+        loss += output.loss.item<double>() / static_cast<double>(accumulation);
+        scaled = accumulation == 1 ? output.loss : output.loss / static_cast<double>(accumulation);
+      }
     }
     const TraceScope scope("train.backward");
+    parts_.parallel->begin_backward(*parts_.optimizer);
     scaled.backward();
     parts_.parallel->end_micro_batch(*parts_.optimizer);
   }
@@ -158,13 +170,23 @@ bool Trainer::due(int64_t frequency) const {
 
 void Trainer::log_if_due() {
   if (due(parts_.config.log_freq)) {
-    metrics_.train_row(window_.take(parts_.progress.step, parts_.progress.samples, parts_.task->size()),
-                       parts_.task->take_metrics());
+    LogRow row = window_.take(parts_.progress.step, parts_.progress.samples, parts_.task->size());
+    row.world = parts_.parallel->world();
+    metrics_.train_row(row, parts_.task->take_metrics());
   }
 }
 
 bool Trainer::is_stopping() {
-  return parts_.parallel->any(interrupted() || terminated());
+  // A signal to one rank stops all, and all say the same.
+  if (parts_.parallel->any(interrupted() || terminated())) {
+    stop_kind_ = parts_.parallel->any(interrupted()) ? ErrorKind::kInterrupted : ErrorKind::kTerminated;
+    return true;
+  }
+  return false;
+}
+
+void Trainer::stop() const {
+  throw Error(stop_kind_, stop_kind_ == ErrorKind::kInterrupted ? "stopped by Ctrl-C" : "stopped by SIGTERM");
 }
 
 /// A signal ends it early, without a row; the loop then saves and stops. @return whether to save a checkpoint

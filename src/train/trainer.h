@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "base/error.h"
 #include "optim/adamw.h"
 #include "optim/ema.h"
 #include "train/closing.h"
@@ -63,6 +64,7 @@ class Trainer {
   void note(const StepRecord& record);
   void log_if_due();
   bool is_stopping();
+  [[noreturn]] void stop() const;
   bool validate_if_due();
   void save_if_due(bool wanted);
   void save();
@@ -72,6 +74,7 @@ class Trainer {
   int64_t first_step_;  ///< of this process
   double start_s_, earlier_s_;
   int64_t skipped_in_a_row_ = 0;
+  ErrorKind stop_kind_ = ErrorKind::kInterrupted;
   int64_t last_saved_ = -1;
   std::string last_checkpoint_;
   MetricsLog metrics_;

@@ -156,6 +156,16 @@ Progress read_progress(const CheckpointRef& checkpoint) {
   });
 }
 
+std::optional<data::SamplerState> read_position(const CheckpointRef& checkpoint) {
+  if (!is_flexor_checkpoint(checkpoint)) {
+    return std::nullopt;
+  }
+  return reading(checkpoint, kStateFile, [](const std::string& path) {
+    const SafetensorsFile file = SafetensorsFile::open(path);
+    return data::SamplerState{scalar<int64_t>(file, "epoch"), scalar<int64_t>(file, "start_index")};
+  });
+}
+
 void check_same_data(const CheckpointRef& checkpoint, const DataSize& data) {
   if (!is_flexor_checkpoint(checkpoint)) {
     return;

@@ -1,5 +1,6 @@
 #pragma once
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -31,6 +32,10 @@ void check_training_state(const CheckpointRef& checkpoint, size_t num_params);
 /// Counters of the checkpoint; of a checkpoint by LeRobot, which has no others, those of training_step.json.
 /// @throws Error(kFile), Error(kCheckpoint)
 Progress read_progress(const CheckpointRef& checkpoint);
+
+/// Where the run stood in its data; nothing for a checkpoint by LeRobot, whose step says it.
+/// @throws Error(kFile), Error(kCheckpoint)
+std::optional<data::SamplerState> read_position(const CheckpointRef& checkpoint);
 
 /// The order of the samples is drawn over the frames that the run was started with.
 /// @throws Error(kData) with both sizes if Flexor wrote the checkpoint for data of another size

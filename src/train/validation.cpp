@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/clock.h"
+#include "base/error.h"
 #include "base/interrupt.h"
 #include "tensor/tensor.h"
 #include "train/noise.h"
@@ -33,8 +34,10 @@ std::vector<int64_t> evenly_spaced(int64_t total, int64_t count) {
 }
 
 Validator::Validator(const TrainConfig& config, const schema::PolicyConfig& policy,
-                     std::shared_ptr<const data::Mixture> held_out, std::shared_ptr<const data::Processor> processor)
+                     std::shared_ptr<const data::Mixture> held_out, std::shared_ptr<const data::Processor> processor,
+                     std::shared_ptr<dist::Group> group)
     : processor_(std::move(processor)),
+      group_(std::move(group)),
       reader_(held_out, format_of(config, policy)),
       positions_(evenly_spaced(held_out->num_frames(), config.max_eval_samples)),
       batch_size_(config.batch_size),
@@ -44,17 +47,28 @@ Validator::Result Validator::evaluate(models::PolicyModel& model) {
   const at::NoGradGuard no_graph;
   const double start = wall_seconds();
   Result result;
-  double sum = 0;
-  for (size_t first = 0; first < positions_.size(); first += static_cast<size_t>(batch_size_)) {
-    check_interrupt();
-    const size_t count = std::min(positions_.size() - first, static_cast<size_t>(batch_size_));
+  // One exchange at the end: sum, samples, and whether somebody was stopped.
+  const Tensor totals = at::zeros({3}, at::kDouble);
+  double* total = totals.mutable_data_ptr<double>();
+  const auto size = static_cast<size_t>(batch_size_), world = static_cast<size_t>(group_->world());
+  for (size_t first = static_cast<size_t>(group_->rank()) * size; first < positions_.size(); first += world * size) {
+    if (interrupted() || terminated()) {
+      total[2] = interrupted() ? 2 : 1;
+      break;
+    }
+    const size_t count = std::min(positions_.size() - first, size);
     const schema::Batch batch = processor_->preprocess(reader_.read(std::span(positions_).subspan(first, count)));
     const FlowDraw draw =
-        draw_flow(model.config(), seed_, Stream::kValidation, static_cast<int64_t>(first), batch.size());
-    sum += model.loss(batch, draw.noise, draw.time).per_sample.to(at::kDouble).sum().item<double>();
-    result.samples += batch.size();
+        draw_flow(model.config(), seed_, Stream::kValidation, /*batch=*/0, batch.size(), static_cast<int64_t>(first));
+    total[0] += model.loss(batch, draw.noise, draw.time).per_sample.to(at::kDouble).sum().item<double>();
+    total[1] += static_cast<double>(batch.size());
   }
-  result.loss = sum / static_cast<double>(std::max<int64_t>(1, result.samples));
+  group_->all_reduce(totals);
+  if (total[2] > 0) {
+    throw Error(ErrorKind::kInterrupted, "validation was stopped by a signal");
+  }
+  result.samples = static_cast<int64_t>(total[1]);
+  result.loss = total[0] / static_cast<double>(std::max<int64_t>(1, result.samples));
   result.seconds = wall_seconds() - start;
   return result;
 }
