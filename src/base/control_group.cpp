@@ -5,7 +5,6 @@
 #include <fstream>
 #include <vector>
 
-#include "base/str_cat.h"
 #include "base/text.h"
 
 namespace flexor {

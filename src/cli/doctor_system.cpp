@@ -7,13 +7,11 @@
 #include <filesystem>
 #include <fstream>
 #include <map>
-#include <set>
 #include <sys/resource.h>
 #include <sys/statvfs.h>
 #include <torch/headeronly/version.h>
 
 #include "base/control_group.h"
-#include "base/file.h"
 #include "base/str_cat.h"
 #include "base/text.h"
 #include "dist/backend_search.h"
@@ -180,7 +178,7 @@ DoctorSection devices_section(const dist::Env& env) {
 DoctorSection threads_section() {
   DoctorSection section{.name = "threads", .items = {}};
   const std::vector<int> allowed = dist::allowed_cpus();
-  size_t num_cores = allowed.size();
+  size_t num_cores = 0;
   try {
     const dist::Topology topology = dist::machine_topology(allowed);
     num_cores = topology.cores.size();
@@ -199,6 +197,7 @@ DoctorSection threads_section() {
   } catch (const Error& error) {
     section.items.push_back(problem_item("cores", error));
     section.items.back().state = State::kWarning;
+    num_cores = allowed.size();
   }
   const double quota = control_group().cpus;
   if (quota > 0) {

@@ -165,6 +165,7 @@ int run_launch(const Args& args, const Io& io) {
   }
   plan.master_port = plan.master_port != 0 ? plan.master_port : dist::free_port();
   std::vector<dist::RankProcess> ranks;
+  ranks.reserve(static_cast<size_t>(plan.local_world()));
   for (int64_t local_rank = 0; local_rank < plan.local_world(); ++local_rank) {
     ranks.push_back({.rank = plan.first_rank() + local_rank,
                      .variables = dist::rank_variables(plan, local_rank, usable_cores(), env)});

@@ -71,7 +71,9 @@ void wait_passively(int /*argc*/, char** argv, char** environment) {
   }
   program[static_cast<size_t>(length)] = '\0';
   auto** extended = static_cast<char**>(alloca((count + 2) * sizeof(char*)));
-  std::memcpy(extended, environment, count * sizeof(char*));
+  for (size_t i = 0; i < count; ++i) {
+    extended[i] = environment[i];
+  }
   static char passive[] = "OMP_WAIT_POLICY=PASSIVE";
   extended[count] = passive;
   extended[count + 1] = nullptr;

@@ -45,7 +45,7 @@ std::vector<std::string> cann_folders(const Env& env) {
   std::vector<std::string> folders = split_text(env("LD_LIBRARY_PATH").value_or(""), ':');
   const std::string home = env("ASCEND_TOOLKIT_HOME").value_or("/usr/local/Ascend/ascend-toolkit/latest");
   folders.push_back(home + "/lib64");
-  folders.push_back("/usr/local/Ascend/driver/lib64");
+  folders.emplace_back("/usr/local/Ascend/driver/lib64");
   return folders;
 }
 

@@ -8,7 +8,6 @@
 #include <utility>
 
 #include "base/log.h"
-#include "base/text.h"
 #include "dist/cpu_mask.h"
 
 namespace flexor::dist {

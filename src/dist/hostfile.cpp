@@ -4,6 +4,7 @@
 #include <cctype>
 #include <charconv>
 #include <map>
+#include <utility>
 
 #include "base/error.h"
 #include "base/file.h"

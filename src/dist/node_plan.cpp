@@ -32,6 +32,7 @@ void take_flags(const NodeRequest& request, NodePlan& plan) {
 
 std::string list_text(const std::vector<int64_t>& numbers) {
   std::vector<std::string> texts;
+  texts.reserve(numbers.size());
   for (const int64_t number : numbers) {
     texts.push_back(std::to_string(number));
   }
@@ -92,8 +93,8 @@ NodePlan plan_by_hostfile(const NodeRequest& request, const Env& env, const Loca
   return plan;
 }
 
-NodePlan plan_by_flags(const NodeRequest& request, const Env& env) {
-  NodePlan plan{.ranks = ranks_of(request.nproc, *request.nnodes), .hosts = {}, .source = "--nnodes"};
+NodePlan plan_by_flags(const NodeRequest& request, int64_t nnodes, const Env& env) {
+  NodePlan plan{.ranks = ranks_of(request.nproc, nnodes), .hosts = {}, .source = "--nnodes"};
   plan.master_port = port_of(env).value_or(plan.num_nodes() > 1 ? kUsualPort : 0);
   if (plan.num_nodes() == 1) {
     return plan;
@@ -184,7 +185,7 @@ NodePlan plan_nodes(const NodeRequest& request, const Env& env, const LocalHost&
            "--nproc 8 for eight on each node, 8,4 for different ones");
   }
   NodePlan plan = !request.hostfile.empty() ? plan_by_hostfile(request, env, local, resolver)
-                  : request.nnodes          ? plan_by_flags(request, env)
+                  : request.nnodes          ? plan_by_flags(request, *request.nnodes, env)
                                             : plan_by_platform(request, env);
   take_flags(request, plan);
   return plan;

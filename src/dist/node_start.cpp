@@ -1,9 +1,9 @@
 #include "dist/node_start.h"
 
 #include <algorithm>
-#include <arpa/inet.h>
 #include <cctype>
 #include <functional>
+#include <netinet/in.h>
 #include <string_view>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -24,6 +24,7 @@ bool is_plain(std::string_view word) {
 /// "8" when all nodes have eight ranks, else "8,4".
 std::string ranks_text(const std::vector<int64_t>& numbers) {
   std::vector<std::string> texts;
+  texts.reserve(numbers.size());
   for (const int64_t number : numbers) {
     texts.push_back(std::to_string(number));
   }

@@ -9,7 +9,6 @@
 #include <unistd.h>
 
 #include "base/error.h"
-#include "base/str_cat.h"
 
 namespace flexor::dist {
 namespace {

@@ -7,7 +7,6 @@
 #include <ostream>
 #include <poll.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/log.h"

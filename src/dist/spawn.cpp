@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "base/file_errors.h"
 #include "base/str_cat.h"
 #include "base/text.h"
 
@@ -63,6 +64,7 @@ std::vector<std::string> environment_with(const std::vector<std::pair<std::strin
 
 std::vector<char*> pointers(std::vector<std::string>& texts) {
   std::vector<char*> result;
+  result.reserve(texts.size() + 1);
   for (std::string& text : texts) {
     result.push_back(text.data());
   }
@@ -150,6 +152,9 @@ Spawned spawn(const std::vector<std::string>& command,
   const std::vector<char*> argv = pointers(words), envp = pointers(environment);
   Pipe out, err, report;
   const int null = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
+  if (null < 0) {
+    throw_file_error("cannot be opened", "/dev/null", errno);
+  }
   const Child child{::getpid(),
                     null,
                     out.ends[1],
