@@ -4,12 +4,19 @@
 #include <torch/csrc/autograd/variable.h>
 #include <utility>
 
+#include "tensor/large_buffer.h"
 #include "tensor/tensor.h"
 
 namespace flexor::dist {
 namespace {
 
 constexpr int64_t kAlignment = 512;  // bytes; what the most demanding device wants
+
+/// The tensor itself if it has that dtype.
+Tensor in_large_buffer(const Tensor& tensor, at::ScalarType dtype) {
+  return tensor.scalar_type() == dtype ? tensor
+                                       : large_zeros(tensor.numel(), tensor.options().dtype(dtype)).copy_(tensor);
+}
 
 int64_t round_up(int64_t value, int64_t multiple) {
   return (value + multiple - 1) / multiple * multiple;
@@ -29,7 +36,7 @@ FlatUnit::FlatUnit(const std::vector<ParamPlace>& params, const FlatOptions& opt
     size += round_up(param.place->numel(), alignment);
   }
   const int64_t n = round_up((size + ranks - 1) / ranks, alignment);
-  flat_ = at::zeros({ranks * n}, like.options());
+  flat_ = large_zeros(ranks * n, like.options());
   for (const Part& part : parts_) {
     flat_.narrow(0, part.first, part.count).copy_(part.param.place->detach().reshape({-1}));
   }
@@ -43,7 +50,8 @@ FlatUnit::FlatUnit(const std::vector<ParamPlace>& params, const FlatOptions& opt
   }
   shard_ = flat_.narrow(0, rank * n, n);
   if (options_.shard_weights) {
-    shard_ = shard_.clone();
+    const Tensor own = large_zeros(n, like.options());
+    shard_ = own.copy_(shard_);
     release();
   }
 }
@@ -97,6 +105,7 @@ void FlatUnit::gather_again() {
 void FlatUnit::wait_gather() {
   if (is_gathering_) {
     gathering_.wait();
+    gathering_ = Pending();
     is_gathering_ = false;
   }
 }
@@ -108,11 +117,16 @@ void FlatUnit::release() {
   }
 }
 
+/// Undivided gradients that add up over micro batches do so in the dtype of their sum.
+at::ScalarType FlatUnit::full_dtype() const {
+  const bool wide = options_.keep_gradients && options_.sums_micro_batches && options_.has_masters;
+  return wide ? at::kFloat : dtype();
+}
+
 void FlatUnit::add_gradient(size_t index, Tensor& grad) {
   const at::NoGradGuard no_graph;
-  const bool wide = options_.keep_gradients && options_.sums_micro_batches && options_.has_masters;
   if (!full_grad_.defined()) {
-    full_grad_ = at::zeros(flat_.sizes(), flat_.options().dtype(wide ? at::kFloat : dtype()));
+    full_grad_ = large_zeros(flat_.numel(), flat_.options().dtype(full_dtype()));
   } else if (is_stale_) {
     full_grad_.zero_();
   }
@@ -128,51 +142,51 @@ void FlatUnit::add_gradient(size_t index, Tensor& grad) {
   grad.reset();
 }
 
-/// The undivided gradient in float32; zeros where this rank had none.
-Tensor FlatUnit::reduce_input() {
-  if (!full_grad_.defined() || is_stale_) {
-    return at::zeros(flat_.sizes(), flat_.options().dtype(at::kFloat));
-  }
-  return full_grad_.to(at::kFloat);
-}
-
 void FlatUnit::start_reduce() {
   const at::NoGradGuard no_graph;
-  reduce_in_ = reduce_input();
+  const bool is_empty = !full_grad_.defined() || is_stale_;  // this rank had no gradient here
+  const Tensor mine = is_empty ? large_zeros(flat_.numel(), flat_.options().dtype(full_dtype())) : full_grad_;
   if (!options_.keep_gradients) {
     full_grad_.reset();
   }
-  is_stale_ = true;  // the sum is made: what comes now belongs to the next one
+  is_stale_ = true;  // what comes now belongs to the next sum
   for (Part& part : parts_) {
     part.has_gradient = false;
   }
   if (groups_.gradients->world() == 1) {
-    reduced_ = reduce_in_;
+    received_ = mine;
   } else {
-    reduced_ = at::empty({shard_size()}, reduce_in_.options());
-    reducing_ = groups_.gradients->start_reduce_scatter(reduce_in_, reduced_);
+    received_ = large_zeros(mine.numel(), mine.options());
+    reducing_ = groups_.gradients->start_all_to_all(mine, received_);
   }
   is_reducing_ = true;
 }
 
+/// The sum over the ranks in float32, in their order: shares travel in the dtype of the gradients without loss.
 void FlatUnit::finish_reduce() {
   if (!is_reducing_) {
     return;
   }
   const at::NoGradGuard no_graph;
   reducing_.wait();
+  reducing_ = Pending();  // lets go of its tensors
   is_reducing_ = false;
-  reduce_in_.reset();
-  if (groups_.world > 1) {
-    reduced_.div_(static_cast<double>(groups_.world));
+  const int64_t n = shard_size(), ranks = groups_.gradients->world();
+  Tensor sum = large_zeros(n, received_.options().dtype(at::kFloat)).copy_(received_.narrow(0, 0, n));
+  for (int64_t rank = 1; rank < ranks; ++rank) {
+    sum.add_(received_.narrow(0, rank * n, n));
   }
-  const bool wide = options_.has_masters || groups_.replicas != nullptr;
-  const Tensor part = reduced_.to(wide ? at::kFloat : dtype());
-  reduced_.reset();
+  received_.reset();
+  if (groups_.world > 1) {
+    sum.div_(static_cast<double>(groups_.world));
+  }
+  if (!options_.has_masters && groups_.replicas == nullptr) {
+    sum = in_large_buffer(sum, dtype());
+  }
   if (grad_shard_.defined()) {
-    grad_shard_.add_(part);
+    grad_shard_.add_(sum);
   } else {
-    grad_shard_ = part;
+    grad_shard_ = sum;
   }
 }
 

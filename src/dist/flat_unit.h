@@ -100,7 +100,7 @@ class FlatUnit {
 
  private:
   bool is_gathered() const;  ///< or on the way
-  at::Tensor reduce_input();
+  at::ScalarType full_dtype() const;
 
   FlatOptions options_;
   ShardGroups groups_;
@@ -109,10 +109,10 @@ class FlatUnit {
   at::Tensor shard_;  ///< [n]; without shard_weights a view of flat_
   Pending gathering_, reducing_;
   bool is_gathering_ = false, is_reducing_ = false;
-  at::Tensor full_grad_;            ///< [ranks * n]
-  bool is_stale_ = false;           ///< full_grad_ is of an earlier step
-  at::Tensor reduce_in_, reduced_;  ///< [ranks * n], [n] float32, on the way
-  at::Tensor grad_shard_;           ///< [n]
+  at::Tensor full_grad_;   ///< [ranks * n]
+  bool is_stale_ = false;  ///< full_grad_ is of an earlier step
+  at::Tensor received_;    ///< [ranks * n]: what every rank has for this one
+  at::Tensor grad_shard_;  ///< [n]
 };
 
 }  // namespace flexor::dist

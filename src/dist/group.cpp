@@ -144,6 +144,19 @@ Pending Group::start_reduce_scatter(Tensor input, Tensor output, ReduceOp op) {
   });
 }
 
+Pending Group::start_all_to_all(Tensor input, Tensor output) {
+  if (world() == 1) {
+    output.view(-1).copy_(input.view(-1));
+    return {};
+  }
+  return start(state_, "all_to_all", {std::move(output), std::move(input)}, [&](std::vector<Tensor>& tensors) {
+    c10d::AllToAllOptions options;
+    options.timeout = state_->timeout();
+    std::vector<int64_t> equal_parts;
+    return state_->pg->all_to_all_single(tensors[0], tensors[1], equal_parts, equal_parts, options);
+  });
+}
+
 void Group::all_reduce(Tensor tensor, ReduceOp op) {
   start_all_reduce(std::move(tensor), op).wait();
 }

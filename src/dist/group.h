@@ -74,6 +74,8 @@ class Group {
   Pending start_all_reduce(at::Tensor tensor, ReduceOp op = ReduceOp::kSum);
   Pending start_all_gather(const at::Tensor& input, at::Tensor output);
   Pending start_reduce_scatter(at::Tensor input, at::Tensor output, ReduceOp op = ReduceOp::kSum);
+  /// @param input  [world * n]: values for each rank in turn  @param output  [world * n]: those from each rank
+  Pending start_all_to_all(at::Tensor input, at::Tensor output);
 
   /// A group of some ranks of this one; called by all ranks of this one with disjoint or equal lists that hold
   /// themselves, in the same order of calls. @param ranks  ascending, of this group  @param name  the same on its

@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "base/str_cat.h"
+#include "tensor/large_buffer.h"
 #include "tensor/tensor.h"
 
 namespace flexor::dist {
@@ -45,8 +46,10 @@ ShardedParams::ShardedParams(std::vector<ParamPlace> params, const ModelBlocks& 
       homes_(params_.size()),
       shares_(params_.size()),
       touched_(params_.size()) {
+  keep_heap_small();
   make_groups(*world_);
   make_blocks(blocks);
+  trim_heap();  // the parameters stood there one by one
   set_block_observer(&pass_);
 }
 

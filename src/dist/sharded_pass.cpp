@@ -7,12 +7,6 @@
 #include "tensor/tensor.h"
 
 namespace flexor::dist {
-namespace {
-
-constexpr size_t kMostInFlight = 4;  // reductions: each keeps a whole unit in memory
-
-}  // namespace
-
 void ShardedPass::add_param(const Tensor& parameter, size_t block) {
   block_by_param_[parameter.unsafeGetTensorImpl()] = block;
 }
@@ -206,12 +200,9 @@ void ShardedPass::complete(ShardedBlock& block) {
   if (!reduces_) {
     return;
   }
+  finish_reducing();  // of the block before: one at a time keeps its gradients twice in memory, sent and received
   for (const auto& unit : block.units) {
     if (unit->options().trained) {
-      if (in_flight_.size() >= kMostInFlight) {
-        in_flight_.front()->finish_reduce();
-        in_flight_.pop_front();
-      }
       unit->start_reduce();
       in_flight_.push_back(unit.get());
     }
@@ -231,9 +222,10 @@ void ShardedPass::end() {
 }
 
 void ShardedPass::finish_reducing() {
-  for (; !in_flight_.empty(); in_flight_.pop_front()) {
-    in_flight_.front()->finish_reduce();
+  for (FlatUnit* unit : in_flight_) {
+    unit->finish_reduce();
   }
+  in_flight_.clear();
 }
 
 void ShardedPass::hold_weights() {

@@ -2,7 +2,6 @@
 #include <ATen/core/Tensor.h>
 #include <cstddef>
 #include <cstdint>
-#include <deque>
 #include <memory>
 #include <span>
 #include <unordered_map>
@@ -91,12 +90,12 @@ class ShardedPass final : public BlockObserver {
 
   Phase phase_ = Phase::kNone;
   bool reduces_ = true, is_held_ = false;
-  int64_t sequence_ = -1;            ///< of this pass; -1: not known yet
-  int64_t next_ = 0;                 ///< position that the forward pass gathers next
-  int64_t back_next_ = -1;           ///< the same of the backward pass
-  int64_t complete_next_ = -1;       ///< position that is completed next
-  int64_t release_next_ = -1;        ///< position that is released next, in the backward pass
-  std::deque<FlatUnit*> in_flight_;  ///< reductions
+  int64_t sequence_ = -1;             ///< of this pass; -1: not known yet
+  int64_t next_ = 0;                  ///< position that the forward pass gathers next
+  int64_t back_next_ = -1;            ///< the same of the backward pass
+  int64_t complete_next_ = -1;        ///< position that is completed next
+  int64_t release_next_ = -1;         ///< position that is released next, in the backward pass
+  std::vector<FlatUnit*> in_flight_;  ///< whose gradients are on the way
 };
 
 }  // namespace flexor::dist

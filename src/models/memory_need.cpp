@@ -22,8 +22,9 @@ double parameter_bytes(PolicyModel& model, const StepShape& step) {
     const auto own = static_cast<double>(parameter.element_size());
     const bool has_master = step.has_masters && own < sizeof(float);
     if (parameter.requires_grad()) {
-      bytes += count * (own + 2 * (has_master ? sizeof(float) : own));  // the weight and its two moments
-      bytes += count * ((has_master ? sizeof(float) : 0.0) + (step.has_ema ? sizeof(float) : 0.0));
+      const double moments = 2 * (has_master ? sizeof(float) : own);
+      const double copies = (has_master ? sizeof(float) : 0.0) + (step.has_ema ? sizeof(float) : 0.0);
+      bytes += count * (own + (moments + copies) / static_cast<double>(step.state_ranks));
     } else if (step.from_scratch) {
       bytes += count * own;
     }

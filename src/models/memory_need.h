@@ -10,6 +10,7 @@ struct StepShape {
   int64_t batch_size = 1;
   bool has_masters = false;   ///< bfloat16 parameters are updated in float32 copies
   bool has_ema = false;       ///< a moving average of the parameters is kept
+  int64_t state_ranks = 1;    ///< that divide moments, masters and averages among them
   bool from_scratch = false;  ///< else the weights are views of a mapped file until they are updated
 };
 

@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "base/str_cat.h"
+#include "tensor/large_buffer.h"
 #include "tensor/tensor.h"
 
 namespace flexor {
@@ -38,7 +39,7 @@ void allocate_storage(const Tensor& tensor) {
   const c10::Storage& storage = tensor.storage();
   if (storage.nbytes() == 0 && tensor.numel() > 0) {
     const size_t bytes = static_cast<size_t>(tensor.numel()) * tensor.element_size();
-    storage.set_data_ptr_noswap(storage.allocator()->allocate(bytes));
+    storage.set_data_ptr_noswap(large_buffer(bytes, tensor.device(), storage.allocator()));
     storage.set_nbytes(bytes);
   }
 }

@@ -19,6 +19,7 @@
 #include "tensor/tensor.h"
 #include "tensor/torch_file.h"
 #include "train/noise.h"
+#include "train/sharded_context.h"
 
 namespace flexor::train {
 
@@ -91,21 +92,22 @@ std::unique_ptr<models::PolicyModel> trained_model(const TrainConfig& config, co
   return model;
 }
 
-models::StepShape step_shape(const TrainConfig& config) {
+models::StepShape step_shape(const TrainConfig& config, int64_t world) {
   return {.batch_size = config.batch_size,
           .has_masters = config.optimizer.master_dtype == "float32",
           .has_ema = config.ema.enable,
+          .state_ranks = is_sharded(config.parallel.strategy) ? world : 1,
           .from_scratch = config.policy.path.empty()};
 }
 
 }  // namespace
 
-void check_memory(const TrainConfig& config, const schema::PolicyConfig& policy) {
-  models::check_training_memory(*trained_model(config, policy), step_shape(config));
+void check_memory(const TrainConfig& config, const schema::PolicyConfig& policy, int64_t world) {
+  models::check_training_memory(*trained_model(config, policy), step_shape(config, world));
 }
 
-double least_memory(const TrainConfig& config, const schema::PolicyConfig& policy) {
-  return models::min_training_bytes(*trained_model(config, policy), step_shape(config));
+double least_memory(const TrainConfig& config, const schema::PolicyConfig& policy, int64_t world) {
+  return models::min_training_bytes(*trained_model(config, policy), step_shape(config, world));
 }
 
 std::string check_weights(const RunPlan& plan, const schema::PolicyConfig& policy) {

@@ -12,10 +12,11 @@
 namespace flexor::train {
 
 /// @throws Error(kRuntime) if a step of the run cannot fit into this machine's memory; nothing is allocated for it
-void check_memory(const TrainConfig& config, const schema::PolicyConfig& policy);
+/// @param world  ranks, which divide the optimizer's state with some strategies
+void check_memory(const TrainConfig& config, const schema::PolicyConfig& policy, int64_t world = 1);
 
 /// Bytes that a step of the run holds at least. Nothing is allocated for it.
-double least_memory(const TrainConfig& config, const schema::PolicyConfig& policy);
+double least_memory(const TrainConfig& config, const schema::PolicyConfig& policy, int64_t world = 1);
 
 /// The file that the run's weights come from, whole, with all tensors in the right shapes; nothing is filled. "" for
 /// weights that are drawn. @throws Error(kFile), Error(kCheckpoint) as build_model()

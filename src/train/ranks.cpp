@@ -9,6 +9,7 @@
 #include "base/str_cat.h"
 #include "config/print.h"
 #include "train/group_context.h"
+#include "train/sharded_context.h"
 
 namespace flexor::train {
 
@@ -33,6 +34,9 @@ std::unique_ptr<ParallelContext> make_context(const std::string& strategy, const
   }
   if (strategy == "ddp" || strategy == "no_shard") {
     return data_parallel_context(group);
+  }
+  if (is_sharded(strategy)) {
+    return sharded_context(group, strategy);
   }
   throw Error(ErrorKind::kConfig, str_cat("no way to train on ", group->world(), " ranks is called '", strategy, "'"),
               "parallel.strategy");

@@ -130,8 +130,8 @@ std::vector<RunCheck> check_run(const config::Sources& sources, int64_t world) {
   check_data(plan, checks, inputs);
   checks.run("memory", [&] {
     const schema::PolicyConfig policy = inputs ? inputs->policy : policy_before_data(plan);
-    check_memory(plan.config, policy);
-    return str_cat("a step needs at least ", human_bytes(least_memory(plan.config, policy)), " of ",
+    check_memory(plan.config, policy, world);
+    return str_cat("a step needs at least ", human_bytes(least_memory(plan.config, policy, world)), " of ",
                    human_bytes(static_cast<double>(memory_limit_bytes())));
   });
   checks.run("weights", [&] {

@@ -92,8 +92,10 @@ void refuse_changes(const TrainConfig& before, const TrainConfig& now, bool from
   }
 }
 
-/// The configuration that the run was started with.
-TrainConfig stored_config(const std::string& run_dir, const std::optional<CheckpointRef>& checkpoint, int64_t world) {
+/// The configuration that the run was started with, on whatever number of ranks: its rules hold for one if they held
+/// for more.
+TrainConfig stored_config(const std::string& run_dir, const std::optional<CheckpointRef>& checkpoint) {
+  constexpr int64_t world = 1;
   const config::Sources sources{{run_dir + "/config.yaml"}, {}};
   TrainConfig config;
   if (checkpoint) {
@@ -128,7 +130,7 @@ RunPlan plan_resumed_dir(const config::Sources& sources, const std::string& run_
   RunPlan plan{.config = {}, .checkpoint = search.newest, .skipped = std::move(search.skipped), .is_resumed = true};
   TrainConfig before;
   if (fs::exists(run_dir + "/config.yaml")) {
-    before = stored_config(run_dir, plan.checkpoint, world);
+    before = stored_config(run_dir, plan.checkpoint);
   } else if (plan.checkpoint) {
     TrainConfig given;
     config::load(given, sources);
@@ -163,7 +165,7 @@ RunPlan plan_in_place(const config::Sources& sources, TrainConfig config, int64_
   const std::string& folder = plan.config.output_dir;
   plan.schedule_steps = plan.config.steps;
   if (fs::exists(folder + "/config.yaml")) {
-    TrainConfig before = stored_config(folder, plan.checkpoint, world);
+    TrainConfig before = stored_config(folder, plan.checkpoint);
     refuse_changes(before, plan.config, false, folder);
     plan.schedule_steps = std::max(before.steps, plan.config.steps);
     plan.is_resumed = true;

@@ -3,11 +3,9 @@
 #include <map>
 #include <utility>
 
-#include "base/error.h"
-#include "base/log.h"
-#include "base/str_cat.h"
 #include "dist/sharded_params.h"
 #include "tensor/tensor.h"
+#include "train/group_context.h"
 
 namespace flexor::train {
 
@@ -27,15 +25,12 @@ const std::map<std::string, ShardStage>& stages() {
   return all;
 }
 
-class ShardedContext final : public ParallelContext {
+class ShardedContext final : public GroupContext {
  public:
-  ShardedContext(std::shared_ptr<dist::Group> group, const std::string& strategy)
-      : group_(std::move(group)),
+  ShardedContext(std::shared_ptr<dist::Group> ranks, const std::string& strategy)
+      : GroupContext(std::move(ranks)),
         stage_(stages().at(strategy)),
-        ranks_per_copy_(strategy.starts_with("hybrid") ? group_->launch().local_world : group_->world()) {}
-
-  int64_t rank() const override { return group_->rank(); }
-  int64_t world() const override { return group_->world(); }
+        ranks_per_copy_(strategy.starts_with("hybrid") ? group().launch().local_world : group().world()) {}
 
   std::unique_ptr<optim::AdamW> make_optimizer(const ModelParts& model, const optim::AdamWConfig& config,
                                                int64_t micro_batches) override;
@@ -48,15 +43,10 @@ class ShardedContext final : public ParallelContext {
   void drop_weights() override { params_->drop_weights(); }
   void save(const optim::AdamW& optimizer, const optim::Ema* ema, const Write& write) override;
 
-  double mean(double value) override { return group_->all_reduce(value) / static_cast<double>(world()); }
-  bool any(bool value) override { return group_->all_reduce(value ? 1.0 : 0.0, dist::ReduceOp::kMax) > 0; }
-  void barrier() override { group_->barrier(); }
-
  private:
   optim::AdamW whole_optimizer(const optim::AdamW& shares);
   optim::Ema whole_averages(const optim::AdamW& shares);
 
-  std::shared_ptr<dist::Group> group_;
   ShardStage stage_;
   int64_t ranks_per_copy_;
   ModelParts model_;
@@ -75,7 +65,7 @@ std::unique_ptr<optim::AdamW> ShardedContext::make_optimizer(const ModelParts& m
                                                                     .has_masters = config.master_dtype == "float32",
                                                                     .sums_micro_batches = micro_batches > 1,
                                                                     .ranks_per_copy = ranks_per_copy_},
-                                                  group_);
+                                                  shared_group());
   std::vector<std::pair<std::string, Tensor>> shares;
   for (const dist::ParamShare& share : params_->shares()) {
     shares.emplace_back(share.name, share.values);

@@ -165,7 +165,7 @@ dist::Slice apply_settings(const TrainConfig& config) {
 RunResult run_together(const config::Sources& sources, const std::shared_ptr<dist::Group>& group) {
   const RunPlan plan = common_plan(sources, *group);
   const dist::Slice slice = apply_settings(plan.config);
-  check_memory(plan.config, plan.checkpoint ? resumed_policy(plan) : plan.config.policy.config);
+  check_memory(plan.config, plan.checkpoint ? resumed_policy(plan) : plan.config.policy.config, group->world());
   const RunInputs inputs = prepare_inputs(plan);
   check_ranks(*group, plan);  // from here on the main rank writes: the others have read the folder
   std::optional<FolderLock> lock;

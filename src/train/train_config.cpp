@@ -64,9 +64,11 @@ void fields(config::FieldTable& table, LogSection& c) {
 }
 void fields(config::FieldTable& table, ParallelSection& c) {
   table("strategy", c.strategy,
-        "how ranks share the work: ddp (no_shard) = each holds the whole model, gradients are "
-        "averaged")
-      .choices({"none", "ddp", "no_shard"});
+        "how ranks share the work: ddp (no_shard): each has the whole model; divided among the ranks: zero1: optimizer "
+        "state, zero2 (shard_grad_op): gradients too, zero3 (full_shard): weights too; hybrid (hybrid_shard): zero3 "
+        "inside a node, ddp across")
+      .choices({"none", "ddp", "no_shard", "zero1", "zero2", "shard_grad_op", "zero3", "full_shard", "hybrid",
+                "hybrid_shard"});
 }
 void fields(config::FieldTable& table, RuntimeSection& c) {
   table("bind", c.bind,
