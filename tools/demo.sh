@@ -46,6 +46,8 @@ recap=$out/recap/policy/checkpoints/last/pretrained_model
 
 echo "== the policy after RECAP on the 4 held-out demonstrations, asked for the positive kind"
 "$flexor" eval --policy "$recap" --dataset "$demonstrations" --split 0.1 --guidance 1 -o "$out/recap/eval"
+echo "This is the distance to demonstrations, which fine-tuning minimises and RECAP does not: it also trains on attempts, good and bad, to succeed"
+echo "more often. Nobody acts here, so nothing says whether it does; examples/place_block judges that in a simulator."
 echo
 echo "the demo took $((SECONDS - started)) s"
 echo "fine-tuned: $(readlink -f "$policy"), report $(readlink -f "$out/run/report.html")"

@@ -87,10 +87,7 @@ std::vector<schema::CameraBatch> known_cameras(const ProcessorConfig& config, co
     }
   }
   if (cameras.empty()) {
-    throw Error(ErrorKind::kData,
-                str_cat("no camera of the policy in the data: it has ", join_text(present, ", "), ", the policy wants ",
-                        join_text(camera_names(config), ", ")),
-                place_of(raw, 0), "rename_map: {\"name in the data\": \"name of the policy\"}");
+    throw no_known_camera(present, camera_names(config), place_of(raw, 0));
   }
   return cameras;
 }
@@ -113,6 +110,23 @@ ProcessorConfig make_processor_config(const schema::PolicyConfig& policy, schema
   config.max_length = policy.tokenizer_max_length;
   config.device = policy.device;
   return config;
+}
+
+Error no_known_camera(const std::vector<std::string>& present, const std::vector<std::string>& wanted,
+                      const std::string& where) {
+  if (present.empty()) {
+    return {ErrorKind::kData, "the dataset has no camera, and the policy needs at least one", where};
+  }
+  return {ErrorKind::kData,
+          str_cat("no camera of the policy in the data: it has ", join_text(present, ", "), ", the policy wants ",
+                  join_text(wanted, ", ")),
+          where, "rename_map: {\"name in the data\": \"name of the policy\"}"};
+}
+
+void use_cleaned_tasks(ProcessorConfig& config) {
+  if (config.prompt == PromptStyle::kNewline) {
+    config.prompt = PromptStyle::kOpenpi;
+  }
 }
 
 Processor::Processor(ProcessorConfig config, std::optional<Tokenizer> tokenizer)

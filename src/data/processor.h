@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "base/error.h"
 #include "data/normalize.h"
 #include "data/prompt.h"
 #include "data/raw_batch.h"
@@ -47,6 +48,14 @@ bool has_processor(const std::string& folder);
 /// Reads policy_preprocessor.json, policy_postprocessor.json and the state files that they name.
 /// @throws Error(kFile) if a file is missing, Error(kCheckpoint) for a step that is unknown or out of order
 ProcessorConfig read_processor(const std::string& folder, const schema::PolicyConfig& policy);
+
+/// That none of the cameras of some data is one of the policy's.
+Error no_known_camera(const std::vector<std::string>& present, const std::vector<std::string>& wanted,
+                      const std::string& where);
+
+/// Prompts of an advantage-conditioned policy: without the state in it, the task is cleaned as openpi does. LeRobot's
+/// files cannot say so; there such a policy reads as pi0's, which takes its task as it is.
+void use_cleaned_tasks(ProcessorConfig& config);
 
 /// Writes both processors as LeRobot does: same keys, key order and state file names.
 void write_processor(const ProcessorConfig& config, const std::string& folder);

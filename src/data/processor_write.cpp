@@ -78,7 +78,7 @@ Json preprocessor_json(const ProcessorConfig& config) {
   steps.push_back(step("rename_observations_processor", Json::object({{"rename_map", rename}})));
   steps.push_back(step("to_batch_processor", Json::object()));
   const auto push_newline = [&] {
-    if (config.prompt == PromptStyle::kNewline) {
+    if (config.prompt == PromptStyle::kNewline || config.prompt == PromptStyle::kOpenpi) {
       steps.push_back(step("pi0_new_line_processor", Json::object()));
     }
   };

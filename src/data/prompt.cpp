@@ -65,12 +65,14 @@ std::string clean_task(std::string_view task) {
   return text;
 }
 
-std::string with_advantage(std::string_view task, AdvantageLabel label) {
+std::string with_advantage(PromptStyle style, std::string_view task, AdvantageLabel label) {
   if (label == AdvantageLabel::kNone) {
     return std::string(task);
   }
   const std::string_view word = label == AdvantageLabel::kPositive ? "positive" : "negative";
-  return clean_task(std::string(task) + "\nAdvantage: " + std::string(word));
+  const std::string text = std::string(task) + "\nAdvantage: " + std::string(word);
+  const bool is_cleaned_later = style == PromptStyle::kOpenpi || style == PromptStyle::kState;
+  return is_cleaned_later ? text : clean_task(text);
 }
 
 std::string make_prompt(PromptStyle style, std::string_view task, std::span<const int64_t> bins) {

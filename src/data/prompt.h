@@ -32,9 +32,10 @@ enum class AdvantageLabel {
   kNegative,
 };
 
-/// The task with its label, "{task} Advantage: positive", cleaned as clean_task() does; kNone: the task as it is.
-/// The reference writes a newline before "Advantage:", which its tokenizer wrapper turns into a space.
-std::string with_advantage(std::string_view task, AdvantageLabel label);
+/// The task with its label, "{task} Advantage: positive" once it is cleaned as clean_task() does; kNone: the task as it
+/// is. The reference writes a newline before "Advantage:", which its tokenizer wrapper turns into a space.
+/// @param style  that make_prompt() is called with: one that cleans is given the newline, others a cleaned text
+std::string with_advantage(PromptStyle style, std::string_view task, AdvantageLabel label);
 
 /// @param bins  B x S, row-major; only read for kState
 std::string make_prompt(PromptStyle style, std::string_view task, std::span<const int64_t> bins);

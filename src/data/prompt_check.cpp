@@ -29,7 +29,7 @@ void check_frames(const Processor& processor, const Dataset& dataset, AdvantageL
   const int64_t now[] = {0};
   for (int64_t i = 0; i < count; ++i) {
     const auto id = dataset.frame_id(first + i);
-    raw.tasks.push_back(with_advantage(dataset.task(first + i), label));
+    raw.tasks.push_back(with_advantage(processor.config().prompt, dataset.task(first + i), label));
     raw.episodes.push_back(id.episode_index);
     raw.frames.push_back(id.frame_index);
     dataset.read_window(schema::kStateKey, first + i, now, {state + i * width, static_cast<size_t>(width)});
@@ -81,12 +81,12 @@ std::vector<std::string> distinct_tasks(const Mixture& mixture) {
   return {tasks.begin(), tasks.end()};
 }
 
-std::vector<std::string> labelled_tasks(const std::vector<std::string>& tasks,
+std::vector<std::string> labelled_tasks(PromptStyle style, const std::vector<std::string>& tasks,
                                         const std::vector<AdvantageLabel>& labels) {
   std::vector<std::string> all;
   for (const AdvantageLabel label : labels) {
     for (const std::string& task : tasks) {
-      all.push_back(with_advantage(task, label));
+      all.push_back(with_advantage(style, task, label));
     }
   }
   return all;
@@ -94,8 +94,9 @@ std::vector<std::string> labelled_tasks(const std::vector<std::string>& tasks,
 
 void check_prompts(const Processor& processor, const Mixture& mixture, const std::vector<AdvantageLabel>& labels) {
   const ProcessorConfig& config = processor.config();
-  const PromptLength length = prompt_length(processor.tokenizer(), config.prompt,
-                                            labelled_tasks(distinct_tasks(mixture), labels), processor.state_dim());
+  const PromptLength length =
+      prompt_length(processor.tokenizer(), config.prompt,
+                    labelled_tasks(config.prompt, distinct_tasks(mixture), labels), processor.state_dim());
   if (length.at_least > config.max_length) {
     throw too_long(length.at_most, config.max_length, "policy.tokenizer_max_length");
   }

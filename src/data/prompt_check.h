@@ -28,8 +28,8 @@ std::vector<std::string> distinct_tasks(const Mixture& mixture);
 void check_prompts(const Processor& processor, const Mixture& mixture,
                    const std::vector<AdvantageLabel>& labels = {AdvantageLabel::kNone});
 
-/// Every task with every label.
-std::vector<std::string> labelled_tasks(const std::vector<std::string>& tasks,
+/// Every task with every label, as with_advantage() has it.
+std::vector<std::string> labelled_tasks(PromptStyle style, const std::vector<std::string>& tasks,
                                         const std::vector<AdvantageLabel>& labels);
 
 }  // namespace flexor::data

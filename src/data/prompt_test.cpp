@@ -51,10 +51,19 @@ TEST(Prompt, StripsWhatPythonStrips) {
 }
 
 TEST(Prompt, LabelFollowsTheCleanedTask) {
-  EXPECT_EQ(with_advantage(" put the cup_on the plate", AdvantageLabel::kPositive),
-            "put the cup on the plate Advantage: positive");
-  EXPECT_EQ(with_advantage("stack\n", AdvantageLabel::kNegative), "stack  Advantage: negative");  // as the reference
-  EXPECT_EQ(with_advantage(" a_b ", AdvantageLabel::kNone), " a_b ");
+  const auto prompt = [](PromptStyle style, const char* task, AdvantageLabel label) {
+    return make_prompt(style, with_advantage(style, task, label), {});
+  };
+  for (const PromptStyle style : {PromptStyle::kNewline, PromptStyle::kOpenpi}) {
+    EXPECT_EQ(prompt(style, " put the cup_on the plate", AdvantageLabel::kPositive),
+              "put the cup on the plate Advantage: positive\n");
+    EXPECT_EQ(prompt(style, "stack\n", AdvantageLabel::kNegative), "stack  Advantage: negative\n");  // as the reference
+    EXPECT_EQ(prompt(style, "_a ", AdvantageLabel::kPositive), " a  Advantage: positive\n") << "cleaned once";
+  }
+  EXPECT_EQ(prompt(PromptStyle::kState, "_a ", AdvantageLabel::kPositive),
+            "Task:  a  Advantage: positive, State: ;\nAction: ");
+  EXPECT_EQ(prompt(PromptStyle::kOpenpi, " a_b ", AdvantageLabel::kNone), "a b\n");
+  EXPECT_EQ(with_advantage(PromptStyle::kNewline, " a_b ", AdvantageLabel::kNone), " a_b ");
 }
 
 TEST(Prompt, BinsCountTheLeftEdgesOneByOne) {

@@ -80,8 +80,12 @@ Policy Policy::open(const std::string& folder, const PolicyOptions& options) {
     Mover mover(options.device);
     model->params(mover);
   }
+  std::optional<LabelTraining> training = read_label_training(folder);
+  if (training) {
+    data::use_cleaned_tasks(processor);
+  }
   return {std::move(model), data::Processor(std::move(processor), std::move(tokenizer)), options.device,
-          read_label_training(folder)};
+          std::move(training)};
 }
 
 Policy::Policy(std::unique_ptr<models::PolicyModel> model, data::Processor processor, at::Device device,
@@ -115,7 +119,7 @@ std::optional<models::GuidedPrompt> Policy::guided_prompt(const data::RawBatch& 
   labelled.frames = observations.frames;
   labelled.tasks.reserve(observations.tasks.size());
   for (const std::string& task : observations.tasks) {
-    labelled.tasks.push_back(data::with_advantage(task, guidance.label()));
+    labelled.tasks.push_back(data::with_advantage(processor_.config().prompt, task, guidance.label()));
   }
   const data::TokenBatch tokens =
       processor_.tokenizer().encode_batch(processor_.prompts(labelled), processor_.config().max_length);

@@ -24,13 +24,7 @@ Json provenance(const RecapConfig& config, const ReturnRange& range, const std::
                                {"threshold_from", section.threshold_from},
                                {"positive_quantile", section.positive_quantile},
                                {"judge", judge}});
-  if (!labels.by_task.empty()) {
-    Json by_task = Json::object();
-    for (const auto& [task, threshold] : labels.by_task) {
-      by_task[task] = threshold;
-    }
-    made_by["task_thresholds"] = std::move(by_task);
-  }
+  add_task_thresholds(made_by, labels);
   return made_by;
 }
 

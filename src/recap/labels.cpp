@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <utility>
 
 #include "base/error.h"
 #include "recap/advantages.h"
@@ -83,6 +84,17 @@ LabelReport label_report(const LabelPool& pool, const std::vector<uint8_t>& labe
     report.value_mean = std::accumulate(values.begin(), values.end(), 0.0) / n;
   }
   return report;
+}
+
+void add_task_thresholds(Json& made_by, const Labels& labels) {
+  if (labels.by_task.empty()) {
+    return;
+  }
+  Json by_task = Json::object();
+  for (const auto& [task, threshold] : labels.by_task) {
+    by_task[task] = threshold;
+  }
+  made_by["task_thresholds"] = std::move(by_task);
 }
 
 Json to_json(const LabelReport& report) {

@@ -43,4 +43,7 @@ LabelReport label_report(const LabelPool& pool, const std::vector<uint8_t>& labe
                          const std::vector<double>& values);
 Json to_json(const LabelReport& report);
 
+/// Notes thresholds of tasks, if there are any, as member task_thresholds.
+void add_task_thresholds(Json& made_by, const Labels& labels);
+
 }  // namespace flexor::recap

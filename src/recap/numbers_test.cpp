@@ -293,6 +293,10 @@ TEST(Steam, ScoresAndLossEqualTheReference) {
     const at::Tensor loss = smoothed_cross_entropy(golden_tensor(item.at("logits")), golden_tensor(item.at("labels")),
                                                    item.at("label_smoothing").as_double());
     EXPECT_TENSOR_NEAR(loss, golden_tensor(item.at("loss")), 0, 1e-6);
+    const BinHits hits = bin_hits(golden_tensor(item.at("logits")), golden_tensor(item.at("labels")).to(at::kLong));
+    const auto n = static_cast<double>(item.at("labels").size());
+    EXPECT_NEAR(hits.best / n, item.at("acc_best").as_double(), 1e-6);
+    EXPECT_NEAR(hits.neighbor / n, item.at("acc_neighbor").as_double(), 1e-6);
   }
 }
 

@@ -34,7 +34,7 @@ TEST(GuidedPrompts, AreTheReferences) {
     }
     const auto style = has_state ? data::PromptStyle::kState : data::PromptStyle::kOpenpi;
     for (size_t i = 0; i < std::size(kLabels); ++i) {
-      const std::string task = data::with_advantage(c.at("prompt").as_string(), kLabels[i]);
+      const std::string task = data::with_advantage(style, c.at("prompt").as_string(), kLabels[i]);
       EXPECT_EQ(data::make_prompt(style, task, bins), reference_text(c.at("sentencepiece_calls"), i, has_state));
     }
   }

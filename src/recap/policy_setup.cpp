@@ -57,9 +57,10 @@ void fit_to_data(schema::PolicyConfig& policy, const PolicyModelSection& section
   for (const PolicyDataset& dataset : data.train) {
     tasks.push_back(dataset.default_prompt);
   }
-  const int64_t longest = data::prompt_length(tokenizer, processor.prompt,
-                                              data::labelled_tasks(tasks, labels_in_prompts()), policy.state_dim())
-                              .at_most;
+  const int64_t longest =
+      data::prompt_length(tokenizer, processor.prompt,
+                          data::labelled_tasks(processor.prompt, tasks, labels_in_prompts()), policy.state_dim())
+          .at_most;
   policy.tokenizer_max_length = section.max_token_len.value_or((longest + kMultiple - 1) / kMultiple * kMultiple);
   schema::Architecture sizes = policy.sizes();
   sizes.vocab_size = tokenizer.vocab_size();
@@ -96,6 +97,7 @@ void start_new(PolicyInputs& inputs, const PolicyStep& step) {
   data::ProcessorConfig processor =
       data::make_processor_config(inputs.policy, std::move(stats.stats), inputs.data.rename_map);
   processor.prompt = prompt;
+  data::use_cleaned_tasks(processor);
   if (section.model_path.empty()) {
     fit_to_data(inputs.policy, section, tokenizer, processor, inputs.data);
     processor.max_length = inputs.policy.tokenizer_max_length;
@@ -105,8 +107,9 @@ void start_new(PolicyInputs& inputs, const PolicyStep& step) {
 }
 
 void go_on(PolicyInputs& inputs, const std::string& folder) {
-  inputs.processor = std::make_shared<const data::Processor>(data::read_processor(folder, inputs.policy),
-                                                             data::Tokenizer::open(folder));
+  data::ProcessorConfig processor = data::read_processor(folder, inputs.policy);
+  data::use_cleaned_tasks(processor);
+  inputs.processor = std::make_shared<const data::Processor>(std::move(processor), data::Tokenizer::open(folder));
   inputs.stats_source = folder;
 }
 

@@ -263,7 +263,12 @@ TEST_F(PolicyStepTest, ThePresetDecidesHorizonPromptAndFrozenParts) {
                    "policy.runner.max_steps=1", "policy.runner.val_check_interval=-1"}));
   const policy::Policy opened = policy::Policy::open(report.checkpoint + "/pretrained_model");
   EXPECT_EQ(opened.config().chunk_size, 10);
-  EXPECT_EQ(opened.processor().config().prompt, data::PromptStyle::kNewline) << "a stateless policy";
+  EXPECT_EQ(opened.processor().config().prompt, data::PromptStyle::kOpenpi) << "a stateless policy";
+  data::RawBatch raw;
+  raw.tasks = {" pick_up\nthe cube "};
+  EXPECT_EQ(opened.processor().prompts(raw).front(), "pick up the cube\n") << "without label, cleaned all the same";
+  EXPECT_NE(read_file(report.checkpoint + "/pretrained_model/policy_preprocessor.json").find("pi0_new_line_processor"),
+            std::string::npos);
   const auto masters = tensors(report.checkpoint + "/training_state/flexor_ema.safetensors");
   for (const auto& [name, tensor] : masters) {
     EXPECT_EQ(name.find("paligemma_with_expert.paligemma."), std::string::npos) << name << " is frozen";

@@ -49,7 +49,8 @@ void GuidedPolicyTask::fetch() {
     const PolicyData::Sample sample = parts_.inputs.data.at(positions[i]);
     labels_.push_back(sample.is_positive ? 1 : 0);
     routes_.push_back(route(sample.is_positive, u[i], rule_));
-    raw.tasks[i] = data::with_advantage(sample.dataset->prompt_or_default(raw.tasks[i]), routes_.back());
+    raw.tasks[i] = data::with_advantage(parts_.inputs.processor->config().prompt,
+                                        sample.dataset->prompt_or_default(raw.tasks[i]), routes_.back());
   }
   batch_ = parts_.inputs.processor->preprocess(raw);
   train::FlowDraw draw =

@@ -43,11 +43,11 @@ train::FlowDraw draw_frames(const PolicyInputs& inputs, const PolicyStep& step, 
   return {at::cat(noise), at::cat(time)};
 }
 
-data::RawBatch with_labels(const data::RawBatch& raw, const PolicyDataset& dataset,
+data::RawBatch with_labels(data::PromptStyle style, const data::RawBatch& raw, const PolicyDataset& dataset,
                            const std::vector<AdvantageLabel>& labels) {
   data::RawBatch result = raw;
   for (size_t i = 0; i < labels.size(); ++i) {
-    result.tasks[i] = data::with_advantage(dataset.prompt_or_default(raw.tasks[i]), labels[i]);
+    result.tasks[i] = data::with_advantage(style, dataset.prompt_or_default(raw.tasks[i]), labels[i]);
   }
   return result;
 }
@@ -62,7 +62,9 @@ void judge_batch(models::PolicyModel& model, const PolicyInputs& inputs, const P
   }
   const train::FlowDraw draw = draw_frames(inputs, step, raw);
   const auto losses = [&](const std::vector<AdvantageLabel>& asked) {
-    return policy_loss(model, inputs.processor->preprocess(with_labels(raw, dataset, asked)), draw.noise, draw.time);
+    const data::Processor& processor = *inputs.processor;
+    return policy_loss(model, processor.preprocess(with_labels(processor.config().prompt, raw, dataset, asked)),
+                       draw.noise, draw.time);
   };
   const PolicyLoss labelled = losses(labels);
   const PolicyLoss plain = losses(std::vector<AdvantageLabel>(labels.size(), AdvantageLabel::kNone));

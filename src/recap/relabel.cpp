@@ -159,13 +159,7 @@ Json provenance(const Source& source, const RecapConfig& config, const RelabelOp
     made_by["lookahead"] = *options.lookahead;
     made_by["gamma"] = config.advantages.data.gamma;
   }
-  if (!labels.by_task.empty()) {
-    Json by_task = Json::object();
-    for (const auto& [task, threshold] : labels.by_task) {
-      by_task[task] = threshold;
-    }
-    made_by["task_thresholds"] = std::move(by_task);
-  }
+  add_task_thresholds(made_by, labels);
   return made_by;
 }
 

@@ -75,6 +75,11 @@ at::Tensor smoothed_cross_entropy(const at::Tensor& logits, const at::Tensor& la
   return -(1.0 - smoothing) * chosen - smoothing * log_probs.mean(-1);
 }
 
+BinHits bin_hits(const at::Tensor& logits, const at::Tensor& labels) {
+  const at::Tensor off = (logits.argmax(-1) - labels).abs();
+  return {.best = off.eq(0).sum().item<double>(), .neighbor = off.le(1).sum().item<double>()};
+}
+
 SteamScores steam_scores(const at::Tensor& logits, const StrideBins& bins) {
   const at::Tensor probs = logits.to(at::kFloat).softmax(-1);  // [M, B, N]
   SteamScores result;

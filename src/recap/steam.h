@@ -26,6 +26,12 @@ struct StrideBins {
 /// Cross-entropy with label smoothing: [B, N], [B] -> [B].
 at::Tensor smoothed_cross_entropy(const at::Tensor& logits, const at::Tensor& labels, double smoothing);
 
+/// Of how many samples the likeliest bin is the label, and of how many at most one beside it. [B, N], [B]
+struct BinHits {
+  double best = 0, neighbor = 0;
+};
+BinHits bin_hits(const at::Tensor& logits, const at::Tensor& labels);
+
 /// What an ensemble says of frames.
 struct SteamScores {
   at::Tensor member_values = {};                  ///< [M, B] sum_b p_b * score_b

@@ -112,10 +112,10 @@ train::TaskLoss SteamTask::forward() {
 }
 
 void SteamTask::Sums::add(const Tensor& logits, const Tensor& labels, const Tensor& losses) {
-  const Tensor off = (logits.argmax(-1) - labels).abs();
+  const BinHits hits = bin_hits(logits, labels);
   loss += losses.sum().item<double>();
-  best += off.eq(0).sum().item<double>();
-  neighbor += off.le(1).sum().item<double>();
+  best += hits.best;
+  neighbor += hits.neighbor;
   count += labels.size(0);
 }
 

@@ -102,7 +102,6 @@ std::vector<uint8_t> fitted(const media::Picture& picture, int height, int width
 TEST(ValueTraining, ResizedPicturesAreTheReferencesToOneLevel) {
   int compared = 0;
   for (const Json& c : Json::read_file(testing::tests_path("golden/recap_value/images.json")).as_array()) {
-    // Pictures of datasets are bytes; the golden's float ones have no way into the program.
     if (c.at("op").as_string() != "resize_with_pad" || c.at("input").at("dtype").as_string() != "torch.uint8") {
       continue;
     }
@@ -119,6 +118,40 @@ TEST(ValueTraining, ResizedPicturesAreTheReferencesToOneLevel) {
     }
   }
   EXPECT_GE(compared, 2);
+}
+
+/// Values -1..1 of the golden as 0..1, which the program works on: bilinear weights and the padding commute with that.
+std::vector<float> unit_planes(const Json& json, size_t height, size_t width) {
+  const std::vector<double> values = json.at("data").as_numbers();  // [1, H, W, 3]
+  std::vector<float> planes(values.size());
+  for (size_t i = 0; i < height * width; ++i) {
+    for (size_t channel = 0; channel < 3; ++channel) {
+      planes[channel * height * width + i] = static_cast<float>((values[3 * i + channel] + 1.0) / 2.0);
+    }
+  }
+  return planes;
+}
+
+TEST(ValueTraining, ResizedFloatPicturesAreTheReferences) {
+  int compared = 0;
+  for (const Json& c : Json::read_file(testing::tests_path("golden/recap_value/images.json")).as_array()) {
+    if (c.at("op").as_string() != "resize_with_pad" || c.at("input").at("dtype").as_string() != "torch.float32") {
+      continue;
+    }
+    ++compared;
+    const std::vector<double> from = c.at("input").at("shape").as_numbers(), to = c.at("target").as_numbers();
+    const auto size = [](double value) { return static_cast<size_t>(value); };
+    const std::vector<float> source = unit_planes(c.at("input"), size(from[1]), size(from[2]));
+    const std::vector<float> want = unit_planes(c.at("output"), size(to[0]), size(to[1]));
+    std::vector<float> got(want.size());
+    media::ResizeWithPad(static_cast<int>(from[2]), static_cast<int>(from[1]), static_cast<int>(to[1]),
+                         static_cast<int>(to[0]))
+        .to_float(source, got);
+    for (size_t i = 0; i < got.size(); ++i) {
+      EXPECT_NEAR(2 * got[i], 2 * want[i], 2e-5) << i;
+    }
+  }
+  EXPECT_EQ(compared, 2);
 }
 
 /// The next number of a golden's log of draws.

@@ -137,15 +137,8 @@ void check_cameras(const schema::PolicyConfig& policy, const data::Mixture& data
     for (const data::FeatureInfo& camera : part.dataset.cameras()) {
       present.push_back(camera.name);
     }
-    if (present.empty()) {
-      throw Error(ErrorKind::kData, "the dataset has no camera, and the policy needs at least one",
-                  part.dataset.root());
-    }
     if (std::ranges::find_first_of(present, wanted) == present.end()) {
-      throw Error(ErrorKind::kData,
-                  str_cat("no camera of the policy in the data: it has ", join_text(present, ", "),
-                          ", the policy wants ", join_text(wanted, ", ")),
-                  part.dataset.root(), "rename_map: {\"name in the data\": \"name of the policy\"}");
+      throw data::no_known_camera(present, wanted, part.dataset.root());
     }
   }
 }
