@@ -26,8 +26,9 @@ test: ready  ## build and run every test
 	@tools/build.sh $(BUILD) all
 	@$(PYTHON) tools/run_tests.py $(BUILD) --jobs $(JOBS)
 
-sanitize: ready  ## build into build-sanitize and run every test under ASan and UBSan
-	@tools/build.sh build-sanitize all -DFLEXOR_SANITIZE=ON
+sanitize: ready  ## build into build-sanitize with clang and run every test under ASan and UBSan
+	@tools/install_deps.sh --clang
+	@tools/build.sh build-sanitize all -DFLEXOR_SANITIZE=ON -DCMAKE_CXX_COMPILER=clang++
 	@$(PYTHON) tools/run_tests.py build-sanitize --jobs $(JOBS) --sanitize
 
 fuzz: ready  ## build the fuzz targets of tests/fuzz with clang and run them for a minute
@@ -50,4 +51,4 @@ lint: ready  ## clang-tidy on the sources changed since main (all with LINT=all)
 	@tools/build.sh build-lint help -DFLEXOR_UNITY=OFF >/dev/null && $(PYTHON) tools/lint.py build-lint $(LINT)
 
 clean:  ## remove what was built; the dependencies stay
-	rm -rf build build-sanitize build-fuzz out
+	rm -rf build build-sanitize build-fuzz build-lint out

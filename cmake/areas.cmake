@@ -7,7 +7,8 @@
 set(FLEXOR_UNITY_SOURCES 8)
 
 function(flexor_compile_options target)
-  target_compile_options(${target} PRIVATE -Wall -Wextra -Wshadow=local -Wnon-virtual-dtor
+  target_compile_options(${target} PRIVATE -Wall -Wextra -Wnon-virtual-dtor
+                         $<IF:$<CXX_COMPILER_ID:GNU>,-Wshadow=local,-Wno-unused-command-line-argument>
                          $<$<BOOL:${FLEXOR_WERROR}>:-Werror>)
   if(FLEXOR_UNITY)
     # GCC takes a field whose type is of an anonymous namespace for one of a header.
@@ -23,7 +24,7 @@ set(FLEXOR_PCH_TENSOR ${PROJECT_SOURCE_DIR}/src/tensor/tensor.h ${FLEXOR_PCH_STD
 # The target's own precompiled headers, or those of the target OF.
 function(flexor_use_pch target)
   cmake_parse_arguments(ARG "" "OF" "HEADERS" ${ARGN})
-  target_compile_options(${target} PRIVATE -fpch-preprocess)  # lets ccache see through GCC's PCH
+  target_compile_options(${target} PRIVATE $<$<CXX_COMPILER_ID:GNU>:-fpch-preprocess>)  # lets ccache see through GCC's PCH
   if(ARG_OF AND NOT ARG_OF STREQUAL target)
     target_precompile_headers(${target} REUSE_FROM ${ARG_OF})
   else()

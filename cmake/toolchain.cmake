@@ -21,5 +21,9 @@ add_compile_options(-ffp-contract=off)  # a fused multiply-add would round diffe
 if(FLEXOR_SANITIZE)
   add_compile_options(-fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer)
   add_link_options(-fsanitize=address,undefined)
-  set(CMAKE_CXX_FLAGS_RELEASE "-Og -g1")  # -O1 finds no more and compiles half as fast under the sanitizers
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
+    set(CMAKE_CXX_FLAGS_RELEASE "-O0 -g1")  # twice as fast to compile as GCC
+  else()
+    set(CMAKE_CXX_FLAGS_RELEASE "-Og -g1")  # -O1 finds no more and compiles half as fast under the sanitizers
+  endif()
 endif()

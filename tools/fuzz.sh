@@ -6,7 +6,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 seconds=${1:-60}
 targets=(metadata parquet safetensors)
-tools/install_deps.sh --fuzz
+tools/install_deps.sh --clang
 if [ ! -e build-fuzz/build.ninja ]; then
   mkdir -p build-fuzz
   cmake -G Ninja -S tests/fuzz -B build-fuzz -DCMAKE_CXX_COMPILER=clang++ -DPython3_EXECUTABLE="$PWD/.deps/venv/bin/python" \

@@ -4,7 +4,7 @@
 #   tools/install_deps.sh              distribution packages and the private Python environment .deps/venv
 #   tools/install_deps.sh --if-needed  the same, but silent and instant when the stamp says that nothing changed
 #   tools/install_deps.sh --dev        clang-format and clang-tidy (make format, make lint) into .deps/venv
-#   tools/install_deps.sh --fuzz       clang and its sanitizer runtimes (make fuzz), distribution packages
+#   tools/install_deps.sh --clang      clang and its sanitizer runtimes (make sanitize, make fuzz), distribution packages
 #
 # FLEXOR_TORCH=/path  builds against that LibTorch folder or Python environment; the torch wheel is then not installed.
 # FLEXOR_PYTHON=/path the interpreter that makes .deps/venv (default: the first suitable python3 on PATH).
@@ -157,13 +157,13 @@ case "${1:-}" in
     FLEXOR_TORCH='' install_wheels requirements-dev.txt
     exit 0
     ;;
-  --fuzz)
+  --clang)
     [ -x .deps/venv/bin/python ] || "$0"
     install_clang
     exit 0
     ;;
   '') ;;
-  *) fail "unknown option $1" "tools/install_deps.sh [--if-needed | --dev | --fuzz]" ;;
+  *) fail "unknown option $1" "tools/install_deps.sh [--if-needed | --dev | --clang]" ;;
 esac
 started=$SECONDS
 install_packages

@@ -136,7 +136,8 @@ namespace {
 /// A value that was given under another name is read for both keys; what is wrong with it is one finding, under the
 /// name that was given.
 void drop_doubles(const FieldTable& table, std::vector<Finding>& findings) {
-  for (const auto& [alias, target] : table.aliases()) {
+  for (const auto& names : table.aliases()) {
+    const auto &alias = names.first, &target = names.second;
     const auto given = std::find_if(findings.begin(), findings.end(), [&](const Finding& f) { return f.key == alias; });
     if (given != findings.end()) {
       const std::string place = given->where;

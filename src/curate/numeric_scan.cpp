@@ -49,7 +49,7 @@ void append_piece(const ScanPiece& piece, NumericValues& to) {
       piece.values);
 }
 
-NumericScan::NumericScan(const StatsSource& source) : source_(source) {
+NumericScan::NumericScan(const StatsSource& source) {
   std::map<std::string, size_t> numbers;
   for (size_t episode = 0; episode < source.num_episodes(); ++episode) {
     const auto& rows = source.rows[episode];

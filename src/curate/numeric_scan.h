@@ -59,7 +59,6 @@ class NumericScan {
   static void split(const File& file, const NumericValues& values, int64_t width, int64_t row, int64_t rows,
                     const std::function<void(const ScanPiece&)>& body);
 
-  const StatsSource& source_;
   std::vector<File> files_;
   std::vector<Unit> units_;
 };

@@ -75,8 +75,7 @@ void OrderStatistics<T>::end_pass(const Counts& counts) {
   ++pass_;
   prefixes_ = found_;
   std::ranges::sort(prefixes_);
-  const auto rest = std::ranges::unique(prefixes_);
-  prefixes_.erase(rest.begin(), rest.end());
+  prefixes_.erase(std::unique(prefixes_.begin(), prefixes_.end()), prefixes_.end());
   first_digits_.assign(kBins, 0);
   for (size_t i = prefixes_.size(); i-- > 0;) {
     first_digits_[prefixes_[i] >> (kDigit * (pass_ - 1))] = static_cast<uint8_t>(i + 1);

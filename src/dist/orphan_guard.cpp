@@ -74,13 +74,10 @@ OrphanGuard::~OrphanGuard() {
   }
 }
 
-void OrphanGuard::watch(pid_t group) {
-  while (::write(pipe_, &group, sizeof group) < 0 && errno == EINTR) {
-  }
-}
-
 void OrphanGuard::forget(pid_t group) {
-  watch(-group);
+  const pid_t message = -group;
+  while (::write(pipe_, &message, sizeof message) < 0 && errno == EINTR) {
+  }
 }
 
 }  // namespace flexor::dist

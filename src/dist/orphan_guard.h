@@ -13,7 +13,8 @@ class OrphanGuard {
   OrphanGuard(const OrphanGuard&) = delete;
   OrphanGuard& operator=(const OrphanGuard&) = delete;
 
-  void watch(pid_t group);   ///< from now on
+  /// Where a process writes its id (pid_t) to have its group watched; closed by exec.
+  int pipe() const { return pipe_; }
   void forget(pid_t group);  ///< its leader is about to be reaped
 
  private:

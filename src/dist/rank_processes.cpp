@@ -45,13 +45,12 @@ class Supervisor {
   Supervisor& operator=(const Supervisor&) = delete;
 
   void start(const std::vector<std::string>& command, const RankProcess& rank) {
-    const Spawned spawned = spawn(command, rank.variables);
+    const Spawned spawned = spawn(command, rank.variables, guard_);
     const std::string prefix = str_cat("[", rank.rank, "] ");
     ranks_.push_back({.rank = rank.rank,
                       .pid = spawned.pid,
                       .out = RankStream(spawned.out, prefix, out_),
                       .err = RankStream(spawned.err, prefix, err_)});
-    guard_.watch(spawned.pid);
   }
 
   LaunchOutcome run() {

@@ -86,7 +86,7 @@ void reset_signals() {
 /// Of the new process: nothing but calls that are allowed after a fork.
 struct Child {
   pid_t parent;
-  int null, out, err, report;
+  int null, out, err, report, guard;
   char** argv;
   char** envp;
 
@@ -94,6 +94,10 @@ struct Child {
     ::setpgid(0, 0);
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (::getppid() != parent) {  // it is gone already
+      ::_exit(127);
+    }
+    const pid_t self = ::getpid();
+    if (::write(guard, &self, sizeof self) != static_cast<ssize_t>(sizeof self)) {
       ::_exit(127);
     }
     reset_signals();
@@ -147,7 +151,7 @@ std::string find_program(const std::string& program) {
 }
 
 Spawned spawn(const std::vector<std::string>& command,
-              const std::vector<std::pair<std::string, std::string>>& variables) {
+              const std::vector<std::pair<std::string, std::string>>& variables, OrphanGuard& guard) {
   std::vector<std::string> words = command, environment = environment_with(variables);
   const std::vector<char*> argv = pointers(words), envp = pointers(environment);
   Pipe out, err, report;
@@ -160,6 +164,7 @@ Spawned spawn(const std::vector<std::string>& command,
                     out.ends[1],
                     err.ends[1],
                     report.ends[1],
+                    guard.pipe(),
                     const_cast<char**>(argv.data()),
                     const_cast<char**>(envp.data())};
   const pid_t pid = ::fork();
@@ -175,6 +180,7 @@ Spawned spawn(const std::vector<std::string>& command,
   ::setpgid(pid, pid);  // both sides do it: neither knows who is first
   report.close(1);
   if (const int code = exec_error(report.ends[0]); code != 0) {
+    guard.forget(pid);
     ::waitpid(pid, nullptr, 0);
     throw Error(ErrorKind::kRuntime, str_cat("the program could not be started: ", std::strerror(code)), command[0],
                 code == ENOEXEC ? "a script needs its interpreter in the first line: #!/bin/bash" : "");

@@ -72,8 +72,9 @@ bool any_below(const std::vector<NamedTensor>& tensors, std::string_view prefix)
 void refuse_unknown(const NamedParams& target, const std::vector<NamedTensor>& tensors, const std::string& path,
                     const std::string& hint) {
   std::vector<std::string> unknown;
-  for (const auto& [name, tensor] : tensors) {
-    const bool known = std::ranges::any_of(target.params, [&](const auto& p) { return p.first == name; });
+  for (const NamedTensor& tensor : tensors) {
+    const std::string& name = tensor.first;
+    const bool known = std::ranges::any_of(target.params, [&name](const auto& p) { return p.first == name; });
     if (!known && !is_ignored(name)) {
       unknown.push_back(name);
     }

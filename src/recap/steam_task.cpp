@@ -62,8 +62,7 @@ models::SteamBatch steam_batch(const data::RawBatch& raw, const CameraSlots& slo
                                int64_t max_token_len, const std::string& default_prompt) {
   models::SteamBatch batch;
   for (const auto& [slot, name] : slots) {
-    const auto found =
-        std::ranges::find_if(raw.cameras, [&](const schema::CameraBatch& camera) { return camera.name == name; });
+    const auto found = std::ranges::find(raw.cameras, name, &schema::CameraBatch::name);
     if (found != raw.cameras.end()) {
       batch.cameras.push_back({.name = slot, .pixels = found->pixels, .mask = {}});
     }

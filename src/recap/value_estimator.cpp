@@ -64,8 +64,7 @@ models::ValueBatch ValueEstimator::prepare(const data::RawBatch& raw,
                                            const std::vector<std::pair<std::string, std::string>>& slots) const {
   models::ValueBatch batch;
   for (const auto& [slot, name] : slots) {
-    const auto found =
-        std::ranges::find_if(raw.cameras, [&](const schema::CameraBatch& camera) { return camera.name == name; });
+    const auto found = std::ranges::find(raw.cameras, name, &schema::CameraBatch::name);
     if (found != raw.cameras.end()) {
       const bool is_bytes = found->pixels.scalar_type() == at::kByte;
       batch.cameras.push_back(
