@@ -1,6 +1,5 @@
 #include "data/frame_cache.h"
 
-#include <ATen/Parallel.h>
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -29,12 +28,6 @@ namespace {
 
 using ::testing::HasSubstr;
 namespace fs = std::filesystem;
-
-// LibTorch's own threads would spin beside the loader's while small tensors are compared.
-[[maybe_unused]] const bool kOneThread = [] {
-  at::set_num_threads(1);
-  return true;
-}();
 
 constexpr int64_t kHeight = 40, kWidth = 56;
 

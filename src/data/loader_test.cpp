@@ -23,7 +23,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 namespace fs = std::filesystem;
 
-// LibTorch's own threads would spin beside the loader's while small tensors are compared.
+// For the whole test program: LibTorch's own threads would spin beside the loader's while small tensors are compared.
 [[maybe_unused]] const bool kOneTorchThread = [] {
   at::set_num_threads(1);
   return true;

@@ -2,6 +2,7 @@
 
 #include "base/error.h"
 #include "base/str_cat.h"
+#include "base/text.h"
 #include "dist/launch_env.h"
 #include "dist/launch_variables.h"
 
@@ -39,10 +40,7 @@ std::vector<std::string> entries_of(std::string_view list, const std::string& wh
 /// "07-09,11" -> 07, 08, 09, 11
 std::vector<std::string> numbers_of(const std::string& ranges, std::string_view list, const std::string& where) {
   std::vector<std::string> numbers;
-  size_t at = 0;
-  while (at <= ranges.size()) {
-    const size_t end = std::min(ranges.find(',', at), ranges.size());
-    const std::string range = ranges.substr(at, end - at);
+  for (const std::string& range : split_text(ranges, ',')) {
     const size_t dash = range.find('-');
     const std::string first = range.substr(0, dash), last = dash == std::string::npos ? first : range.substr(dash + 1);
     const auto is_digits = [](const std::string& text) {
@@ -58,7 +56,6 @@ std::vector<std::string> numbers_of(const std::string& ranges, std::string_view 
       const std::string digits = std::to_string(i);
       numbers.push_back(std::string(first.size() - std::min(first.size(), digits.size()), '0') + digits);
     }
-    at = end + 1;
   }
   return numbers;
 }
@@ -87,6 +84,22 @@ std::vector<std::string> expand_host_list(std::string_view list, const std::stri
     expand({}, entry, list, where, hosts);
   }
   return hosts;
+}
+
+std::vector<int64_t> expand_task_counts(const std::string& list, const std::string& where, int64_t most) {
+  std::vector<int64_t> tasks;
+  for (const std::string& part : split_text(list, ',')) {
+    const size_t open = part.find("(x");
+    const bool repeats = open != std::string::npos && part.ends_with(")");
+    const auto count = whole_number(std::string_view(part).substr(0, open), 1, most);
+    const auto times = repeats ? whole_number(std::string_view(part).substr(open + 2, part.size() - open - 3), 1, most)
+                               : std::optional<int64_t>(open == std::string::npos ? 1 : 0);
+    if (!count || !times || *times == 0) {
+      throw Error(ErrorKind::kConfig, str_cat("expected tasks of nodes as 8(x2),4, found '", list, "'"), where);
+    }
+    tasks.insert(tasks.end(), static_cast<size_t>(*times), *count);
+  }
+  return tasks;
 }
 
 }  // namespace flexor::dist

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cctype>
-#include <charconv>
 #include <map>
 #include <utility>
 
@@ -11,6 +10,7 @@
 #include "base/str_cat.h"
 #include "base/text.h"
 #include "config/finding.h"
+#include "dist/launch_variables.h"
 
 namespace flexor::dist {
 namespace {
@@ -19,10 +19,7 @@ constexpr int64_t kMaxSlots = 4096;
 
 /// A whole number of ranks on one node.
 std::optional<int64_t> read_count(std::string_view text) {
-  int64_t value = 0;
-  const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), value);
-  const bool is_whole = code == std::errc() && end == text.data() + text.size();
-  return is_whole && value >= 1 && value <= kMaxSlots ? std::optional(value) : std::nullopt;
+  return whole_number(text, 1, kMaxSlots);
 }
 
 std::vector<std::string> words_of(std::string_view line) {
@@ -93,24 +90,6 @@ class HostLines {
   std::map<std::string, int> first_line_;
 };
 
-/// "8(x2),4" -> 8, 8, 4, as Slurm counts the tasks of its nodes.
-std::vector<int64_t> slurm_tasks(const std::string& text) {
-  std::vector<int64_t> tasks;
-  for (const std::string& part : split_text(text, ',')) {
-    const size_t open = part.find("(x");
-    const bool repeats = open != std::string::npos && part.ends_with(")");
-    const auto count = read_count(std::string_view(part).substr(0, open));
-    const auto times = repeats ? read_count(std::string_view(part).substr(open + 2, part.size() - open - 3))
-                               : std::optional<int64_t>(open == std::string::npos ? 1 : 0);
-    if (!count || !times || *times == 0) {
-      throw Error(ErrorKind::kConfig, str_cat("expected tasks of nodes as 8(x2),4, found '", text, "'"),
-                  "environment variable SLURM_TASKS_PER_NODE");
-    }
-    tasks.insert(tasks.end(), static_cast<size_t>(*times), *count);
-  }
-  return tasks;
-}
-
 /// Ranks of each node by the platform's variables.
 std::vector<int64_t> platform_slots(const Env& env, size_t num_hosts) {
   for (const char* name : {"NPROC_PER_NODE", "PET_NPROC_PER_NODE"}) {
@@ -125,7 +104,8 @@ std::vector<int64_t> platform_slots(const Env& env, size_t num_hosts) {
     }
   }
   if (const auto text = env("SLURM_TASKS_PER_NODE")) {
-    const std::vector<int64_t> tasks = slurm_tasks(*text);
+    const std::vector<int64_t> tasks =
+        expand_task_counts(*text, "environment variable SLURM_TASKS_PER_NODE", kMaxSlots);
     if (tasks.size() != num_hosts) {
       throw Error(ErrorKind::kConfig,
                   str_cat("expected tasks of ", num_hosts, " nodes, found those of ", tasks.size(), ": '", *text, "'"),

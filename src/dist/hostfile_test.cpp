@@ -5,19 +5,13 @@
 #include <map>
 
 #include "base/error.h"
+#include "dist/env_fixture.h"
 #include "dist/local_host.h"
 
 namespace flexor::dist {
 namespace {
 
 using ::testing::HasSubstr;
-
-Env platform_env(std::map<std::string, std::string> variables) {
-  return [variables = std::move(variables)](const std::string& name) -> std::optional<std::string> {
-    const auto found = variables.find(name);
-    return found == variables.end() ? std::nullopt : std::optional(found->second);
-  };
-}
 
 template <typename Call>
 Error error_of(Call call) {
@@ -53,19 +47,19 @@ TEST(Hostfile, EveryWrongLineIsNamed) {
 }
 
 TEST(Hostfile, PlatformsNameTheirNodes) {
-  const auto volcano = platform_hosts(platform_env({{"VC_WORKER_HOSTS", "w-0.job,w-1.job"}, {"NPROC_PER_NODE", "16"}}), {});
+  const auto volcano = platform_hosts(env_of({{"VC_WORKER_HOSTS", "w-0.job,w-1.job"}, {"NPROC_PER_NODE", "16"}}), {});
   EXPECT_EQ(hostfile_text(volcano), "w-0.job slots=16\nw-1.job slots=16\n");
-  const Env slurm = platform_env({{"SLURM_JOB_NODELIST", "gpu[07-09]"}, {"SLURM_TASKS_PER_NODE", "8(x2),4"}});
+  const Env slurm = env_of({{"SLURM_JOB_NODELIST", "gpu[07-09]"}, {"SLURM_TASKS_PER_NODE", "8(x2),4"}});
   EXPECT_EQ(hostfile_text(platform_hosts(slurm, {})), "gpu07 slots=8\ngpu08 slots=8\ngpu09 slots=4\n");
   EXPECT_EQ(hostfile_text(platform_hosts(slurm, 2)), "gpu07 slots=2\ngpu08 slots=2\ngpu09 slots=2\n");
 }
 
 TEST(Hostfile, WhatAPlatformDoesNotSayIsAskedFor) {
-  EXPECT_THAT(error_of([] { platform_hosts(platform_env({}), 2); }).what(), HasSubstr("no platform names the nodes"));
-  EXPECT_THAT(error_of([] { platform_hosts(platform_env({{"VC_WORKER_HOSTS", "a,b"}}), {}); }).hint(), HasSubstr("--nproc"));
+  EXPECT_THAT(error_of([] { platform_hosts(env_of({}), 2); }).what(), HasSubstr("no platform names the nodes"));
+  EXPECT_THAT(error_of([] { platform_hosts(env_of({{"VC_WORKER_HOSTS", "a,b"}}), {}); }).hint(), HasSubstr("--nproc"));
   const auto with_tasks = [](const char* tasks) {
     return error_of(
-        [tasks] { platform_hosts(platform_env({{"SLURM_JOB_NODELIST", "a,b"}, {"SLURM_TASKS_PER_NODE", tasks}}), {}); });
+        [tasks] { platform_hosts(env_of({{"SLURM_JOB_NODELIST", "a,b"}, {"SLURM_TASKS_PER_NODE", tasks}}), {}); });
   };
   EXPECT_THAT(with_tasks("8(x3)").what(), HasSubstr("expected tasks of 2 nodes, found those of 3"));
   EXPECT_THAT(with_tasks("8(y3)").what(), HasSubstr("expected tasks of nodes as 8(x2),4"));

@@ -12,7 +12,7 @@ namespace flexor::dist {
 namespace {
 
 constexpr int64_t kDefaultPort = 29500, kMaxPort = 65535;
-constexpr int64_t kSlurmFirstPort = 20000, kSlurmPorts = 20000;
+constexpr int64_t kSlurmFirstPort = 20000, kSlurmPorts = 20000, kMostTasks = 1'000'000;
 
 /// Variables of launchers that start every rank. Null where there is none.
 struct RankRow {
@@ -41,27 +41,11 @@ std::string launcher_of_env(const Variables& v) {
   return "env";
 }
 
-/// Slurm's "2(x3),1": the number of the node's place.
+/// The number of the node's place, 1 where the list has none.
 int64_t tasks_on_node(const Variables& v, const char* name, int64_t node) {
-  const std::string text = v.text(name);
-  int64_t seen = 0;
-  size_t at = 0;
-  while (at < text.size()) {
-    const size_t end = std::min(text.find(',', at), text.size());
-    const std::string entry = text.substr(at, end - at);
-    const size_t open = entry.find("(x");
-    const int64_t tasks = parse_number(entry.substr(0, open), name, 1);
-    int64_t nodes = 1;
-    if (open != std::string::npos && entry.ends_with(")")) {
-      nodes = parse_number(entry.substr(open + 2, entry.size() - open - 3), name, 1);
-    }
-    seen += nodes;
-    if (node < seen) {
-      return tasks;
-    }
-    at = end + 1;
-  }
-  return 1;
+  const std::vector<int64_t> tasks =
+      expand_task_counts(v.text(name), str_cat("environment variable ", name), kMostTasks);
+  return node < static_cast<int64_t>(tasks.size()) ? tasks[static_cast<size_t>(node)] : 1;
 }
 
 int64_t local_world(const RankRow& row, const Variables& v, const Launch& launch) {

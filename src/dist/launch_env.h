@@ -52,6 +52,10 @@ Launch launch_of_process();
 /// @throws Error(kConfig) for text that is none; `where` names the variable
 std::vector<std::string> expand_host_list(std::string_view list, const std::string& where);
 
+/// "8(x2),4" -> 8, 8, 4, as Slurm counts the tasks of its nodes.
+/// @param most  of each number  @throws Error(kConfig) for text that is none; `where` names the variable
+std::vector<int64_t> expand_task_counts(const std::string& list, const std::string& where, int64_t most);
+
 /// One line for people: "torchrun: rank 3 of 8, local rank 1 of 4 on node 0, store 10.0.0.1:29500".
 std::string describe(const Launch& launch);
 

@@ -5,6 +5,7 @@
 #include <map>
 
 #include "base/error.h"
+#include "dist/env_fixture.h"
 #include "testing/error_text.h"
 
 namespace flexor::dist {
@@ -14,13 +15,6 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::SizeIs;
 using Vars = std::map<std::string, std::string>;
-
-Env env_of(const Vars& vars) {
-  return [vars](const std::string& name) -> std::optional<std::string> {
-    const auto found = vars.find(name);
-    return found == vars.end() || found->second.empty() ? std::nullopt : std::optional(found->second);
-  };
-}
 
 Launch resolve(const Vars& vars) {
   return resolve_launch(env_of(vars));

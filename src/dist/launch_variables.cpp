@@ -7,17 +7,23 @@
 
 namespace flexor::dist {
 
-int64_t parse_number(const std::string& text, const std::string& name, int64_t least, int64_t most) {
+std::optional<int64_t> whole_number(std::string_view text, int64_t least, int64_t most) {
   int64_t value = 0;
   const char* const last = text.data() + text.size();
   const auto [end, code] = std::from_chars(text.data(), last, value);
-  if (code != std::errc() || end != last || value < least || value > most) {
+  const bool is_whole = code == std::errc() && end == last;
+  return is_whole && value >= least && value <= most ? std::optional(value) : std::nullopt;
+}
+
+int64_t parse_number(const std::string& text, const std::string& name, int64_t least, int64_t most) {
+  const std::optional<int64_t> value = whole_number(text, least, most);
+  if (!value) {
     const std::string range =
         most == INT32_MAX ? str_cat("of at least ", least) : str_cat("from ", least, " to ", most);
     throw Error(ErrorKind::kConfig, str_cat("expected a whole number ", range, ", found '", text, "'"),
                 str_cat("environment variable ", name));
   }
-  return value;
+  return *value;
 }
 
 int64_t Variables::number(const std::string& name, int64_t fallback, int64_t least, int64_t most) const {

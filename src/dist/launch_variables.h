@@ -1,6 +1,8 @@
 #pragma once
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "dist/launch_env.h"
@@ -22,6 +24,9 @@ class Variables {
  private:
   Env env_;
 };
+
+/// The number that all of the text is; nothing for other text or one out of range.
+std::optional<int64_t> whole_number(std::string_view text, int64_t least, int64_t most);
 
 /// @param name  of the variable that holds `text`  @throws Error(kConfig)
 int64_t parse_number(const std::string& text, const std::string& name, int64_t least, int64_t most = INT32_MAX);

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "dist/env_fixture.h"
 #include "dist/line_relay.h"
 #include "dist/node_start.h"
 
@@ -20,18 +21,10 @@ using ::testing::Pair;
 
 using Variables = std::map<std::string, std::string>;
 
-Env variables_of(Variables variables) {
-  return [variables = std::move(variables)](const std::string& name) -> std::optional<std::string> {
-    const auto found = variables.find(name);
-    return found == variables.end() ? std::nullopt : std::optional(found->second);
-  };
-}
-
 const LocalHost kLocal{.names = {"node1"}, .addresses = {"10.0.0.1"}};
 
 NodePlan plan(const NodeRequest& request, const Variables& variables = {}) {
-  return plan_nodes(request, variables_of(variables), kLocal,
-                    [](const std::string&) { return std::vector<std::string>(); });
+  return plan_nodes(request, env_of(variables), kLocal, [](const std::string&) { return std::vector<std::string>(); });
 }
 
 Error refusal(const NodeRequest& request, const Variables& variables = {}) {
@@ -152,7 +145,7 @@ TEST(NodePlan, BadRequestsAreRefused) {
 
 TEST(RankVariables, AreTorchruns) {
   const NodePlan two = plan({.nproc = {2}, .nnodes = 2, .node_rank = 1, .master_port = 1234, .master_addr = "a"});
-  const auto variables = rank_variables(two, 1, /*num_cores=*/9, variables_of({}));
+  const auto variables = rank_variables(two, 1, /*num_cores=*/9, env_of({}));
   for (const auto& [name, value] : Variables{{"RANK", "3"},
                                              {"WORLD_SIZE", "4"},
                                              {"LOCAL_RANK", "1"},
@@ -174,7 +167,7 @@ TEST(RankVariables, AreTorchruns) {
   EXPECT_EQ(launch.rank, 3);
   EXPECT_EQ(launch.local_world, 2);
   EXPECT_FALSE(launch.store_is_external);
-  EXPECT_THAT(rank_variables(two, 0, 8, variables_of({{"OMP_NUM_THREADS", "1"}})),
+  EXPECT_THAT(rank_variables(two, 0, 8, env_of({{"OMP_NUM_THREADS", "1"}})),
               ::testing::Not(::testing::Contains(Pair("OMP_NUM_THREADS", ::testing::_))));
 }
 

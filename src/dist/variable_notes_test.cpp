@@ -5,6 +5,8 @@
 #include <map>
 #include <set>
 
+#include "dist/env_fixture.h"
+
 namespace flexor::dist {
 namespace {
 
@@ -12,12 +14,7 @@ using ::testing::HasSubstr;
 
 std::vector<VariableNote> notes_of(const std::map<std::string, std::string>& variables,
                                    const VariableContext& context = {}) {
-  return explain_variables(
-      [&](const std::string& name) {
-        const auto found = variables.find(name);
-        return found == variables.end() ? std::nullopt : std::optional(found->second);
-      },
-      context);
+  return explain_variables(env_of(variables), context);
 }
 
 TEST(VariableNotes, OnlyWhatIsSetIsExplained) {
