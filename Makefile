@@ -5,7 +5,7 @@ BUILD ?= build
 PYTHON := $(CURDIR)/.deps/venv/bin/python
 SOURCES = $(shell find src bench examples -name '*.h' -o -name '*.cpp')
 
-.PHONY: help deps ready build demo test bench format format-check lint sanitize fuzz clean
+.PHONY: help deps ready build demo test bundle bench format format-check lint sanitize fuzz clean
 
 help:  ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## */\1\t/' | expand -t 16
@@ -33,6 +33,9 @@ sanitize: ready  ## build into build-sanitize with clang and run every test unde
 
 fuzz: ready  ## build the fuzz targets of tests/fuzz with clang and run them for a minute
 	@tools/fuzz.sh
+
+bundle: build  ## one tar that runs on a bare machine: program, libraries, recipes
+	@tools/bundle.py $(BUILD)/flexor
 
 bench: ready  ## run the benchmarks of bench/ (JSON lines)
 	@tools/build.sh $(BUILD) all

@@ -5,6 +5,7 @@
 #   tools/install_deps.sh --if-needed  the same, but silent and instant when the stamp says that nothing changed
 #   tools/install_deps.sh --dev        clang-format and clang-tidy (make format, make lint) into .deps/venv
 #   tools/install_deps.sh --clang      clang and its sanitizer runtimes (make sanitize, make fuzz), distribution packages
+#   tools/install_deps.sh --cross      g++ for aarch64 (make cross), a distribution package
 #
 # FLEXOR_TORCH=/path  builds against that LibTorch folder or Python environment; the torch wheel is then not installed.
 # FLEXOR_PYTHON=/path the interpreter that makes .deps/venv (default: the first suitable python3 on PATH).
@@ -14,7 +15,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 packages=(
-  g++ cmake ninja-build make pkg-config ccache mold binutils
+  g++ cmake ninja-build make pkg-config ccache mold binutils patchelf
   libavformat-dev libavcodec-dev libavutil-dev libswscale-dev
   libspdlog-dev nlohmann-json3-dev libyaml-cpp-dev libcli11-dev libsentencepiece-dev libhwloc-dev
   libgtest-dev libgmock-dev
@@ -162,8 +163,14 @@ case "${1:-}" in
     install_clang
     exit 0
     ;;
+  --cross)
+    packages=(g++-aarch64-linux-gnu)
+    install_packages
+    command -v aarch64-linux-gnu-g++ >/dev/null || fail "there is no aarch64-linux-gnu-g++" "install g++ for aarch64-linux-gnu"
+    exit 0
+    ;;
   '') ;;
-  *) fail "unknown option $1" "tools/install_deps.sh [--if-needed | --dev | --clang]" ;;
+  *) fail "unknown option $1" "tools/install_deps.sh [--if-needed | --dev | --clang | --cross]" ;;
 esac
 started=$SECONDS
 install_packages
