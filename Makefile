@@ -29,7 +29,7 @@ test: ready  ## build and run every test
 sanitize: ready  ## build into build-sanitize with clang and run every test under ASan and UBSan
 	@tools/install_deps.sh --clang
 	@tools/build.sh build-sanitize all -DFLEXOR_SANITIZE=ON -DCMAKE_CXX_COMPILER=clang++
-	@$(PYTHON) tools/run_tests.py build-sanitize --jobs $(JOBS) --sanitize
+	@$(PYTHON) tools/run_tests.py build-sanitize --jobs $$(($(JOBS) + 1)) --sanitize  # some wait more than they work
 
 fuzz: ready  ## build the fuzz targets of tests/fuzz with clang and run them for a minute
 	@tools/fuzz.sh

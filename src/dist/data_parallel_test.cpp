@@ -101,10 +101,11 @@ void expect_near(const std::vector<Tensor>& found, const std::vector<Tensor>& wa
 /// @param uses  layers that a rank's micro batch uses in a step
 using Uses = std::function<std::vector<int64_t>(int step, int64_t rank, int64_t micro)>;
 
+using Ranked = std::shared_ptr<Group>;
+
 void run(
-    at::ScalarType dtype, int64_t micro_batches, bool masters, double tolerance, const Uses& uses,
+    const Ranked& group, at::ScalarType dtype, int64_t micro_batches, bool masters, double tolerance, const Uses& uses,
     const std::function<int64_t(int)>& branch = [](int) { return 0; }) {
-  const auto group = join_group(resolve_launch(process_env()), {.timeout_s = 30});
   const Named params = make_params(dtype), alone = make_params(dtype);
   DataParallel reduce(group, params, {.bucket_bytes = 3000, .first_bucket_bytes = 1000});
   const auto size = static_cast<size_t>(group->world());
@@ -121,34 +122,33 @@ void run(
     const std::vector<Tensor> means = reduced(reduce, params, steps[static_cast<size_t>(group->rank())], masters);
     expect_near(means, expected(alone, steps), tolerance, step);
   }
-  group->close();
 }
 
 const Uses kAll = [](int, int64_t, int64_t) { return std::vector<int64_t>{0, 1, 2, 3, 4}; };
 constexpr double kFloatTolerance = 1e-5, kHalfTolerance = 2e-2;
 
-TEST(ReduceBody, DISABLED_float32) {
-  run(at::kFloat, 1, true, kFloatTolerance, kAll);
+void float32(const Ranked& group) {
+  run(group, at::kFloat, 1, true, kFloatTolerance, kAll);
 }
-TEST(ReduceBody, DISABLED_float32_accumulated) {
-  run(at::kFloat, 3, true, kFloatTolerance, kAll);
+void float32_accumulated(const Ranked& group) {
+  run(group, at::kFloat, 3, true, kFloatTolerance, kAll);
 }
-TEST(ReduceBody, DISABLED_bfloat16) {
-  run(at::kBFloat16, 1, true, kHalfTolerance, kAll);
+void bfloat16(const Ranked& group) {
+  run(group, at::kBFloat16, 1, true, kHalfTolerance, kAll);
 }
-TEST(ReduceBody, DISABLED_bfloat16_accumulated) {
-  run(at::kBFloat16, 3, true, kHalfTolerance, kAll);
+void bfloat16_accumulated(const Ranked& group) {
+  run(group, at::kBFloat16, 3, true, kHalfTolerance, kAll);
 }
-TEST(ReduceBody, DISABLED_bfloat16_alone_accumulated) {
-  run(at::kBFloat16, 2, false, kHalfTolerance, kAll);
+void bfloat16_alone_accumulated(const Ranked& group) {
+  run(group, at::kBFloat16, 2, false, kHalfTolerance, kAll);
 }
-TEST(ReduceBody, DISABLED_unused_everywhere) {
-  run(at::kFloat, 2, true, kFloatTolerance, [](int, int64_t, int64_t) { return std::vector<int64_t>{0, 2, 4}; });
+void unused_everywhere(const Ranked& group) {
+  run(group, at::kFloat, 2, true, kFloatTolerance, [](int, int64_t, int64_t) { return std::vector<int64_t>{0, 2, 4}; });
 }
 /// Layer 1 comes in step 2, layer 3 is not used by rank 1 in odd steps, layer 4 by nobody in step 3.
-TEST(ReduceBody, DISABLED_used_by_some) {
+void used_by_some(const Ranked& group) {
   for (const int64_t micro_batches : {1, 2}) {
-    run(at::kFloat, micro_batches, false, kFloatTolerance, [](int step, int64_t rank, int64_t micro) {
+    run(group, at::kFloat, micro_batches, false, kFloatTolerance, [](int step, int64_t rank, int64_t micro) {
       std::vector<int64_t> layers = {0, 2};
       if (step >= 2 && micro == 0) {
         layers.push_back(1);
@@ -163,16 +163,15 @@ TEST(ReduceBody, DISABLED_used_by_some) {
     });
   }
 }
-TEST(ReduceBody, DISABLED_branches) {
+void branches(const Ranked& group) {
   run(
-      at::kFloat, 1, true, kFloatTolerance,
+      group, at::kFloat, 1, true, kFloatTolerance,
       [](int step, int64_t, int64_t) {
         return step % 2 == 0 ? std::vector<int64_t>{0, 1} : std::vector<int64_t>{0, 3, 4};
       },
       [](int step) { return step % 2; });
 }
-TEST(ReduceBody, DISABLED_other_weights) {
-  const auto group = join_group(resolve_launch(process_env()), {.timeout_s = 30});
+void other_weights(const Ranked& group) {
   Named params = make_params(at::kFloat);
   if (group->rank() == 1) {
     const at::NoGradGuard no_graph;
@@ -184,21 +183,33 @@ TEST(ReduceBody, DISABLED_other_weights) {
   } catch (const Error& error) {
     EXPECT_THAT(error.what(), HasSubstr("rank 1 starts from other weights than rank 0: parameter 3 is 'layer3"));
   }
+}
+
+TEST(ReduceBody, DISABLED_reduce) {
+  const auto group = join_group(resolve_launch(process_env()), {.timeout_s = 30});
+  const std::vector<std::pair<const char*, void (*)(const Ranked&)>> bodies = {
+      {"float32", float32},
+      {"float32_accumulated", float32_accumulated},
+      {"bfloat16", bfloat16},
+      {"bfloat16_accumulated", bfloat16_accumulated},
+      {"bfloat16_alone_accumulated", bfloat16_alone_accumulated},
+      {"unused_everywhere", unused_everywhere},
+      {"used_by_some", used_by_some},
+      {"branches", branches},
+      {"other_weights", other_weights}};
+  for (const auto& [name, body] : bodies) {
+    SCOPED_TRACE(name);
+    body(group);
+  }
   group->close();
 }
 
-class DataParallelCase : public ::testing::TestWithParam<const char*> {};
-
-TEST_P(DataParallelCase, EqualsOneProcess) {
-  for (const RankEnd& end : Ranks(GetParam(), 2).wait_all()) {
+// All in one start of two processes.
+TEST(DataParallel, EqualsOneProcess) {
+  for (const RankEnd& end : Ranks("reduce", 2).wait_all()) {
     EXPECT_EQ(end.code, 0) << end.output;
   }
 }
-
-INSTANTIATE_TEST_SUITE_P(Cases, DataParallelCase,
-                         ::testing::Values("float32", "float32_accumulated", "bfloat16", "bfloat16_accumulated",
-                                           "bfloat16_alone_accumulated", "unused_everywhere", "used_by_some",
-                                           "branches", "other_weights"));
 
 }  // namespace
 }  // namespace flexor::dist

@@ -15,11 +15,6 @@ c10d::ReduceOp to_c10d(ReduceOp op) {
   return op == ReduceOp::kSum ? c10d::ReduceOp::SUM : op == ReduceOp::kMax ? c10d::ReduceOp::MAX : c10d::ReduceOp::MIN;
 }
 
-/// Keeps the tensors of every collective that was not waited for alive for good: its threads may still use them.
-void leak(std::vector<Tensor> tensors) {
-  static_cast<void>(new std::vector<Tensor>(std::move(tensors)));
-}
-
 }  // namespace
 
 struct Pending::State {
@@ -47,8 +42,8 @@ Pending& Pending::operator=(Pending&&) noexcept = default;
 
 Pending::~Pending() {
   if (state_ && !state_->done && state_.use_count() == 1) {
-    leak(std::move(state_->tensors));
-    static_cast<void>(state_->work.release());
+    keep_for_good(std::move(state_->tensors));  // the group's threads may still use them
+    keep_for_good(std::move(state_->work));
   }
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 // For dist/ only: what stands behind Group, with types of c10d.
+#include <any>
 #include <atomic>
 #include <chrono>
 #include <memory>
@@ -71,6 +72,9 @@ struct Group::State {
   /// Lets go of c10d's objects without waiting for them: they would wait for ranks that are gone.
   void abandon();
 };
+
+/// Keeps `what` until the process ends: its destructor would wait for ranks that are gone.
+void keep_for_good(std::any what);
 
 /// A Gloo process group over `store`, whose keys are its own.
 c10::intrusive_ptr<c10d::ProcessGroup> make_gloo_group(const c10::intrusive_ptr<c10d::Store>& store,

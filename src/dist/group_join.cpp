@@ -1,5 +1,7 @@
 #include <algorithm>
+#include <any>
 #include <c10/util/Logging.h>
+#include <mutex>
 #include <numeric>
 #include <thread>
 #include <utility>
@@ -112,6 +114,13 @@ std::string round_prefix(const Launch& launch, std::chrono::milliseconds timeout
 
 }  // namespace
 
+void keep_for_good(std::any what) {
+  static std::mutex mutex;
+  static auto* const kept = new std::vector<std::any>();  // never destroyed, yet reachable
+  const std::scoped_lock lock(mutex);
+  kept->push_back(std::move(what));
+}
+
 c10::intrusive_ptr<c10d::ProcessGroup> make_gloo_group(const c10::intrusive_ptr<c10d::Store>& store,
                                                        const Launch& launch, int64_t rank, int64_t world,
                                                        const std::string& name, std::chrono::milliseconds timeout) {
@@ -204,13 +213,13 @@ void Group::close() {
 
 void Group::State::abandon() {
   if (pg) {  // a destructor would wait for collectives that never end; the process ends soon
-    static_cast<void>(pg.release());
+    keep_for_good(std::move(pg));
   }
   if (fate.use_count() == 1 && fate->liveness) {
     fate->liveness.reset();
   }
   if (store) {  // a next meeting of the same processes finds the server where it was
-    static_cast<void>(store.release());
+    keep_for_good(std::move(store));
   }
 }
 

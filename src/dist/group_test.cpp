@@ -117,7 +117,7 @@ TEST(RankBody, DISABLED_a_rank_gives_up) {
 }
 
 TEST(RankBody, DISABLED_a_rank_stands_still) {
-  const auto group = join(10);
+  const auto group = join(6);
   if (group->rank() == 1) {
     ::kill(::getpid(), SIGSTOP);
   }

@@ -17,7 +17,7 @@ A case is a text file, tests/cli/<command>/<case>.test; each runs in an empty fo
 
 A run may come several times; the lines below belong to it. Variables in SHELL: DATA (tests/data), GOLDEN (tests/golden),
 CONFIGS (configs), CLI (tests/cli), DOCS (docs), PYTHON (has pyarrow), SPOIL (breaks inputs: spoil.py), TENSORS (looks into outputs:
-tensors.py).
+tensors.py), SANITIZED (set when the program has the sanitizers; `needs [ -z "$SANITIZED" ]` skips a case there).
 
 What holds for every run is checked without being written: with exit 1 or 2 stderr has exactly one line "error: ...", with
 exit 0 none; the program is never ended by a signal unless the case expects that code; no temporary file stays behind
@@ -184,18 +184,20 @@ def main():
                GOLDEN=str(HERE.parent / "golden"), CONFIGS=str(ROOT / "configs"), CLI=str(HERE), DOCS=str(ROOT / "docs"),
                PYTHON=python, SPOIL=f"{python} {HERE / 'spoil.py'}",
                TENSORS=f"{python} {HERE / 'tensors.py'}", LC_ALL="C.UTF-8", COLUMNS="120",
-               OMP_NUM_THREADS="2")
+               OMP_NUM_THREADS="1" if "SANITIZED" in os.environ else "2")
     paths = [p for argument in options.cases or [HERE]
              for p in (sorted(argument.rglob("*.test")) if argument.is_dir() else [argument])]
     passed = skipped = failed = 0
     for path in paths:
         name = f"{path.resolve().parent.name}/{path.stem}"
-        begin = time.monotonic()
+        begin, used = time.monotonic(), os.times()
         try:
             run_case(path, env)
             passed += 1
             if options.slow:
-                print(f"passed {name} {time.monotonic() - begin:.1f} s", flush=True)
+                now = os.times()
+                cpu = now.children_user - used.children_user + now.children_system - used.children_system
+                print(f"passed {name} {time.monotonic() - begin:.1f} s, {cpu:.1f} CPU s", flush=True)
         except Skip as reason:
             skipped += 1
             print(f"skipped {name}: {reason}", flush=True)
