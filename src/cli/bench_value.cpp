@@ -2,10 +2,12 @@
 #include <ostream>
 #include <utility>
 
+#include "base/process_memory.h"
 #include "cli/bench_stats.h"
 #include "cli/commands.h"
 #include "cli/threads.h"
 #include "config/command_line.h"
+#include "models/flow_sketch.h"
 #include "models/value_weights.h"
 #include "nn/named_params.h"
 #include "optim/adamw.h"
@@ -15,6 +17,7 @@
 #include "tensor/rng.h"
 #include "tensor/safetensors.h"
 #include "tensor/tensor.h"
+#include "train/memory_plan.h"
 
 namespace flexor::cli {
 namespace {
@@ -120,11 +123,20 @@ double inference_step(models::ValueModel& model, const Workload& work) {
   return model.values(model.logits(work.batch)).mean().item<double>();
 }
 
+double predicted_bytes(models::ValueModel& model, const Workload& work) {
+  const models::BatchShape shape = models::shape_of(work.batch);
+  return train::plan_memory(train::parts_of(model),
+                            [&](models::MemoryTape& tape) { return models::sketch_loss(model, shape, tape); },
+                            {.batch_bytes = models::batch_bytes(model.config(), shape)})
+      .total();
+}
+
 int run_bench_value(const Args& args, const Io& io) {
   const auto o = config::parse<BenchValueOptions>(args);
   set_threads(o.threads);
   const models::ValueOptions options{.autocast = o.precision == "bf16",
                                      .gradient_checkpointing = o.gradient_checkpointing};
+  const int64_t resident_before = resident_bytes();
   const auto model = models::open_value_model(o.model, recap::value_config({}), options);
   models::set_trainable(*model, /*freeze_vision_encoder=*/false, /*freeze_vlm=*/false);
   const Workload work = o.batch.empty() ? random_workload(o, model->config()) : read_workload(o.batch);
@@ -139,18 +151,21 @@ int run_bench_value(const Args& args, const Io& io) {
     }
   }
   const int64_t batch_size = work.batch.size();
-  const Json result = Json::object({{"bench", "value"},
-                                    {"mode", o.inference ? "inference" : "training"},
-                                    {"model", o.model},
-                                    {"batch", batch_size},
-                                    {"precision", o.precision},
-                                    {"step_s", summary(timings.wall_s)},
-                                    {"step_cpu_s", summary(timings.cpu_s)},
-                                    {o.inference ? "mean_values" : "losses", Json(results)},
-                                    {"samples_per_s", static_cast<double>(batch_size) / median(timings.wall_s)},
-                                    {"params", nn::count_params(*model)},
-                                    {"peak_rss_gib", peak_rss_gib()},
-                                    {"threads", get_threads()}});
+  const Json result =
+      Json::object({{"bench", "value"},
+                    {"mode", o.inference ? "inference" : "training"},
+                    {"model", o.model},
+                    {"batch", batch_size},
+                    {"precision", o.precision},
+                    {"step_s", summary(timings.wall_s)},
+                    {"step_cpu_s", summary(timings.cpu_s)},
+                    {o.inference ? "mean_values" : "losses", Json(results)},
+                    {"samples_per_s", static_cast<double>(batch_size) / median(timings.wall_s)},
+                    {"params", nn::count_params(*model)},
+                    {"peak_rss_gib", peak_rss_gib()},
+                    {"peak_bytes", peak_resident_bytes() - resident_before},
+                    {"predicted_peak_bytes", o.inference ? Json() : Json(predicted_bytes(*model, work))},
+                    {"threads", get_threads()}});
   io.out << bench_text(result, o.json);
   return 0;
 }

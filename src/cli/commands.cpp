@@ -17,7 +17,8 @@ constexpr const Command* kCommands[] = {
     &kAlignRecord,    &kBenchTrain,
     &kBenchSample,    &kBenchLoader,
     &kBenchValue,     &kLaunch,
-    &kDoctor,         &kHelp,
+    &kDoctor,         &kPlan,
+    &kHelp,
 };
 
 }  // namespace

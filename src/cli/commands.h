@@ -23,6 +23,7 @@ extern const Command kDatasetVerify;
 extern const Command kDatasetStats;
 extern const Command kDatasetStatsDiff;
 extern const Command kDoctor;
+extern const Command kPlan;
 extern const Command kEval;
 extern const Command kHelp;
 extern const Command kLaunch;

@@ -4,6 +4,7 @@
 #include <torch/csrc/autograd/variable.h>
 #include <utility>
 
+#include "tensor/file_pages.h"
 #include "tensor/large_buffer.h"
 #include "tensor/tensor.h"
 
@@ -39,6 +40,7 @@ FlatUnit::FlatUnit(const std::vector<ParamPlace>& params, const FlatOptions& opt
   flat_ = large_zeros(ranks * n, like.options());
   for (const Part& part : parts_) {
     flat_.narrow(0, part.first, part.count).copy_(part.param.place->detach().reshape({-1}));
+    forget_file_pages(*part.param.place);
   }
   if (world.world() > 1) {
     world.broadcast(flat_);

@@ -15,6 +15,7 @@ class FlowPolicy : public PolicyModel {
   const schema::PolicyConfig& config() const override { return config_; }
   ComputeOptions& options() override { return options_; }
   void params(nn::ParamVisitor& visitor) override { net_.params(visitor); }
+  FlowNet& net() { return net_; }
   ModelBlocks blocks() const override { return net_.blocks(); }
   LossOutput loss(const schema::Batch& batch, const at::Tensor& noise, const at::Tensor& time) override;
   at::Tensor sample(const schema::Batch& batch, const at::Tensor& noise, const SampleOptions& options) override;

@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "base/str_cat.h"
 #include "nn/named_params.h"
+#include "tensor/file_pages.h"
 #include "tensor/shape.h"
 #include "tensor/tensor.h"
 
@@ -67,6 +68,9 @@ int64_t TensorPlan::apply() {
     }
     const bool trained = parameter.requires_grad();
     parameter = source->second.tensor.to(parameter.options());
+    if (!parameter.is_alias_of(source->second.tensor)) {
+      forget_file_pages(source->second.tensor);
+    }
     parameter.set_requires_grad(trained);
     ++count;
   });

@@ -6,11 +6,13 @@
 
 #include "base/interrupt.h"
 #include "base/log.h"
+#include "base/process_memory.h"
 #include "config/print.h"
 #include "models/value_weights.h"
 #include "nn/named_params.h"
 #include "recap/schedule.h"
 #include "recap/training_setup.h"
+#include "recap/value_plan.h"
 #include "recap/value_setup.h"
 #include "recap/value_task.h"
 #include "tensor/tensor.h"
@@ -64,11 +66,12 @@ ValueReport train_value(const RecapConfig& config) {
   const data::Tokenizer tokenizer =
       checkpoint.empty() ? value_tokenizer(step.actor.model) : data::Tokenizer::open(checkpoint);
   ValueData data = open_value_data(step);
+  train::TrainerParts parts;
+  parts.memory.resident_before = resident_bytes();
   const std::shared_ptr<models::ValueModel> model = open_model(step, checkpoint);
   data::check_vocabulary(tokenizer, model->config().architecture.gemma3.vocab_size);
   describe_run(*model, step, data.range);
 
-  train::TrainerParts parts;
   parts.parallel = train::single_process();
   parts.optimizer = make_optimizer(step, *model, *parts.parallel);
   BestValue best;
@@ -86,6 +89,9 @@ ValueReport train_value(const RecapConfig& config) {
   ValueTask& value_task = *task;
   const int64_t steps = total_steps(step.runner, task->steps_per_epoch());
   parts.config = loop_config(step.runner, run, steps, accumulation);
+  parts.memory.plan = [&value_task, model, step, world] {
+    return plan_value(*model, step, models::shape_of(value_task.last_batch()), world);
+  };
   parts.task = std::move(task);
   log_info("value model ready", {{"parameters", nn::count_params(*model)},
                                  {"steps", steps},

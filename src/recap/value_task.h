@@ -47,6 +47,9 @@ class ValueTask final : public train::Task {
   bool validate(train::MetricsLog& log, int64_t step) override;
   std::string save(const train::LoopState& state) override;
 
+  /// The micro batch that was fetched last.
+  const models::ValueBatch& last_batch() const { return batch_; }
+
  private:
   data::RawBatch with_prompts(data::RawBatch raw) const;
 

@@ -12,6 +12,7 @@
 #include "base/json.h"
 #include "base/str_cat.h"
 #include "base/text.h"
+#include "tensor/file_pages.h"
 #include "tensor/safetensors_dtype.h"
 #include "tensor/shape.h"
 #include "tensor/tensor.h"
@@ -102,6 +103,7 @@ std::shared_ptr<SafetensorsFile::Shard> SafetensorsFile::Shard::open(const std::
   check_input_file(path);
   auto shard = std::make_shared<Shard>();
   shard->file = MappedFile::open(path, /*private_writable=*/true);
+  remember_mapping(shard->file);
   const size_t size = shard->file->size();
   if (size < kLengthBytes) {
     fail(path, str_cat("file of ", size, " bytes is too short for a safetensors file"));

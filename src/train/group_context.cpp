@@ -21,6 +21,10 @@ bool GroupContext::any(bool value) {
   return group_->all_reduce(value ? 1.0 : 0.0, dist::ReduceOp::kMax) > 0;
 }
 
+double GroupContext::most(double value) {
+  return group_->all_reduce(value, dist::ReduceOp::kMax);
+}
+
 namespace {
 
 /// Gradients of parameters with a float32 master are summed in float32 over the micro batches of a step

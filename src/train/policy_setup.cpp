@@ -1,5 +1,6 @@
 #include "train/policy_setup.h"
 
+#include <ATen/Context.h>
 #include <map>
 
 #include "base/error.h"
@@ -15,6 +16,7 @@
 #include "models/weights.h"
 #include "nn/named_params.h"
 #include "tensor/absent.h"
+#include "tensor/file_pages.h"
 #include "tensor/rng.h"
 #include "tensor/tensor.h"
 #include "tensor/torch_file.h"
@@ -76,13 +78,6 @@ void attach_lora(models::PolicyModel& model, const TrainConfig& config) {
   log_info("low-rank adapters added", {{"layers", layers.size()}, {"style", config.lora.style}});
 }
 
-/// Parameters have their shapes, and memory only when it is written.
-std::unique_ptr<models::PolicyModel> empty_model(const TrainConfig& config, schema::PolicyConfig policy) {
-  const models::ComputeOptions compute = compute_options(config, policy);
-  policy.dtype = policy.dtype == "bfloat16_autocast" ? "float32" : policy.dtype;
-  return models::make_policy(policy, compute);
-}
-
 /// The same, with what is trained marked; adapters come later.
 std::unique_ptr<models::PolicyModel> trained_model(const TrainConfig& config, const schema::PolicyConfig& policy) {
   auto model = empty_model(config, policy);
@@ -101,6 +96,17 @@ models::StepShape step_shape(const TrainConfig& config, int64_t world) {
 }
 
 }  // namespace
+
+std::unique_ptr<models::PolicyModel> empty_model(const TrainConfig& config, schema::PolicyConfig policy) {
+  const models::ComputeOptions compute = compute_options(config, policy);
+  policy.dtype = policy.dtype == "bfloat16_autocast" ? "float32" : policy.dtype;
+  at::Context& context = at::globalContext();  // deterministic=true would write to all of it
+  const bool fills = context.deterministicFillUninitializedMemory();
+  context.setDeterministicFillUninitializedMemory(false);
+  auto model = models::make_policy(policy, compute);
+  context.setDeterministicFillUninitializedMemory(fills);
+  return model;
+}
 
 void check_memory(const TrainConfig& config, const schema::PolicyConfig& policy, int64_t world) {
   models::check_training_memory(*trained_model(config, policy), step_shape(config, world));
@@ -152,6 +158,7 @@ void sharpen_masters(optim::AdamW& optimizer, const std::string& weights_path, b
     const auto found = exact.find(slot.name);
     if (slot.master.defined() && found != exact.end()) {
       slot.master.copy_(slot.share_of(found->second));
+      forget_file_pages(found->second);
     }
   }
 }

@@ -19,6 +19,10 @@ TaskLoss PolicyTask::forward() {
           .share = micro_.share};
 }
 
+models::BatchShape PolicyTask::last_shape() const {
+  return models::shape_of(micro_.batch);
+}
+
 double PolicyTask::waited_s() const {
   return parts_.source->waited_s();
 }

@@ -4,6 +4,7 @@
 
 #include "base/json.h"
 #include "data/processor.h"
+#include "models/flow_sketch.h"
 #include "models/policy_model.h"
 #include "optim/lr_schedule.h"
 #include "train/batch_source.h"
@@ -37,6 +38,10 @@ class PolicyTask final : public Task {
   DataSize size() const override;
   bool validate(MetricsLog& log, int64_t step) override;
   std::string save(const LoopState& state) override;
+
+  /// Of the micro batch that was fetched last.
+  models::BatchShape last_shape() const;
+  models::PolicyModel& model() { return *parts_.model; }
 
  private:
   PolicyTaskParts parts_;

@@ -10,9 +10,11 @@
 
 #include "base/file_errors.h"
 #include "base/memory.h"
+#include "base/process_memory.h"
 #include "base/str_cat.h"
 #include "base/text.h"
 #include "train/batch_source.h"
+#include "train/policy_plan.h"
 #include "train/policy_setup.h"
 #include "train/run_folder.h"
 #include "train/run_inputs.h"
@@ -87,6 +89,21 @@ std::string check_output(const std::string& output_dir) {
                  human_bytes(static_cast<double>(space.f_bavail) * static_cast<double>(space.f_frsize)), " free");
 }
 
+/// The predicted peak of one rank, as `flexor plan` says it.
+std::string check_plan(const TrainConfig& config, const schema::PolicyConfig& policy, int64_t world) {
+  const auto limit = static_cast<double>(memory_limit_bytes());
+  const double memory = static_cast<double>(available_memory_bytes()) / static_cast<double>(world);
+  const PlanReport report = report_policy_plan(config, policy, world, memory);
+  const std::string largest = report.largest_batch > 0 ? str_cat("largest batch_size that fits ", report.largest_batch)
+                                                       : std::string("not even batch_size 1 fits");
+  const std::string found =
+      str_cat(human_bytes(report.plan.total()), " a rank at the peak, ", human_bytes(memory), " available; ", largest);
+  if (limit > 0 && report.plan.total() * static_cast<double>(world) > limit) {
+    throw Error(ErrorKind::kRuntime, found, "predicted memory of a step", "`flexor plan` says what would need less");
+  }
+  return found;
+}
+
 schema::PolicyConfig policy_before_data(const RunPlan& plan) {
   return plan.checkpoint ? resumed_policy(plan) : plan.config.policy.config;
 }
@@ -134,6 +151,8 @@ std::vector<RunCheck> check_run(const config::Sources& sources, int64_t world) {
     return str_cat("a step needs at least ", human_bytes(least_memory(plan.config, policy, world)), " of ",
                    human_bytes(static_cast<double>(memory_limit_bytes())));
   });
+  checks.run("plan",
+             [&] { return check_plan(plan.config, inputs ? inputs->policy : policy_before_data(plan), world); });
   checks.run("weights", [&] {
     const std::string file = check_weights(plan, inputs ? inputs->policy : policy_before_data(plan));
     return file.empty() ? std::string("drawn at random") : file;

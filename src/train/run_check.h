@@ -11,7 +11,7 @@ namespace flexor::train {
 
 /// One thing that a run needs.
 struct RunCheck {
-  std::string name;              ///< "configuration", "memory", "weights", "tokenizer", "data", "output folder"
+  std::string name;              ///< "configuration", "memory", "plan", "weights", "tokenizer", "data", "output folder"
   std::string found;             ///< for people; empty with a problem
   std::optional<Error> problem;  ///< why the run would not start
 };

@@ -12,6 +12,7 @@
 #include "base/folder_lock.h"
 #include "base/interrupt.h"
 #include "base/log.h"
+#include "base/process_memory.h"
 #include "base/str_cat.h"
 #include "dist/binding.h"
 #include "dist/cpu_mask.h"
@@ -19,6 +20,7 @@
 #include "nn/named_params.h"
 #include "tensor/tensor.h"
 #include "train/checkpoint.h"
+#include "train/policy_plan.h"
 #include "train/policy_setup.h"
 #include "train/policy_task.h"
 #include "train/ranks.h"
@@ -98,6 +100,7 @@ TrainerParts build(const RunPlan& plan, RunInputs inputs, const dist::Slice& sli
   TrainerParts parts;
   parts.config = loop_config(plan.config, group->world());
   parts.parallel = make_context(plan.config.parallel.strategy, group);
+  parts.memory.resident_before = resident_bytes();
   auto model = build_model(plan, inputs.policy);
   const int64_t num_params = nn::count_params(*model);
   parts.optimizer = make_optimizer(plan, *model, *parts.parallel);
@@ -133,7 +136,12 @@ TrainerParts build(const RunPlan& plan, RunInputs inputs, const dist::Slice& sli
   } else {
     task.source = file_source(plan.config, inputs.policy, micro_steps, place);
   }
-  parts.task = std::make_unique<PolicyTask>(std::move(task));
+  auto policy_task = std::make_unique<PolicyTask>(std::move(task));
+  PolicyTask* last = policy_task.get();
+  parts.memory.plan = [config = plan.config, policy = inputs.policy, world = group->world(),
+                       node = group->launch().local_world,
+                       last] { return plan_policy(last->model(), config, policy, last->last_shape(), world, node); };
+  parts.task = std::move(policy_task);
   return parts;
 }
 

@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/interrupt.h"
 #include "base/log.h"
+#include "base/process_memory.h"
 #include "base/str_cat.h"
 #include "base/text.h"
 #include "base/trace.h"
@@ -56,6 +57,7 @@ Closing Trainer::run() {
   }
   while (parts_.progress.step < steps) {
     note(train_step());
+    compare_memory();
     log_if_due();
     const bool keep = validate_if_due();
     const bool stopping = is_stopping();
@@ -174,6 +176,27 @@ void Trainer::log_if_due() {
     row.world = parts_.parallel->world();
     metrics_.train_row(row, parts_.task->take_metrics());
   }
+}
+
+/// After the first step of this process and after the second, which is as all that follow: the moments are there.
+void Trainer::compare_memory() {
+  constexpr double kMiB = 0x1p20;
+  const int64_t step = parts_.progress.step - first_step_;
+  if (parts_.memory.resident_before <= 0 || step > 2) {
+    return;
+  }
+  if (step == 1) {
+    plan_ = parts_.memory.plan();
+  }
+  const bool has_moments = step == 2 || first_step_ > 0;
+  const double predicted = has_moments ? plan_->total() : plan_->first_step;
+  const double measured =
+      parts_.parallel->most(static_cast<double>(peak_resident_bytes() - parts_.memory.resident_before));
+  log_info(parts_.parallel->world() > 1 ? "memory of the fullest rank" : "memory",
+           {{"step", parts_.progress.step},
+            {"predicted_peak_mib", std::round(predicted / kMiB)},
+            {"measured_peak_mib", std::round(measured / kMiB)},
+            {"measured_to_predicted", short_number(measured / predicted, 3)}});
 }
 
 bool Trainer::is_stopping() {

@@ -2,6 +2,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -9,6 +10,7 @@
 #include "optim/adamw.h"
 #include "optim/ema.h"
 #include "train/closing.h"
+#include "train/memory_plan.h"
 #include "train/metrics.h"
 #include "train/parallel_context.h"
 #include "train/progress.h"
@@ -29,6 +31,13 @@ struct LoopConfig {
   int64_t max_skipped_steps = 0;
 };
 
+/// What a run's memory was predicted to be, and what it is compared with.
+struct MemoryForecast {
+  int64_t resident_before = 0;  ///< bytes of the process before there was a model; 0: nothing is compared
+  /// Of the batch that was computed last. Called once, on all ranks.
+  std::function<MemoryPlan()> plan;
+};
+
 /// What the loop works on.
 struct TrainerParts {
   LoopConfig config;
@@ -39,6 +48,7 @@ struct TrainerParts {
   std::function<std::vector<double>(int64_t step)> learning_rates;
   std::unique_ptr<ParallelContext> parallel;
   Progress progress;  ///< where to start
+  MemoryForecast memory = {};
 };
 
 /// The training loop: step = batches, forward and backward per micro batch, clip, finite check, optimizer, schedule;
@@ -63,6 +73,7 @@ class Trainer {
   bool accept_step(double loss, double grad_norm);
   void note(const StepRecord& record);
   void log_if_due();
+  void compare_memory();
   bool is_stopping();
   [[noreturn]] void stop() const;
   bool validate_if_due();
@@ -74,6 +85,7 @@ class Trainer {
   int64_t first_step_;  ///< of this process
   double start_s_, earlier_s_;
   int64_t skipped_in_a_row_ = 0;
+  std::optional<MemoryPlan> plan_;
   ErrorKind stop_kind_ = ErrorKind::kInterrupted;
   int64_t last_saved_ = -1;
   std::string last_checkpoint_;
