@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "base/str_cat.h"
 #include "config/field_table.h"
+#include "tensor/large_buffer.h"
 #include "tensor/tensor.h"
 
 namespace flexor::optim {
@@ -43,8 +44,8 @@ struct Group {
 void add(Group& group, Slot& slot) {
   const Tensor source = slot.source().detach();
   if (!slot.exp_avg.defined()) {
-    slot.exp_avg = at::zeros_like(source);
-    slot.exp_avg_sq = at::zeros_like(source);
+    slot.exp_avg = lasting_zeros(source, source.scalar_type());
+    slot.exp_avg_sq = lasting_zeros(source, source.scalar_type());
     slot.steps = at::zeros({}, at::kFloat);
   }
   slot.steps.add_(1.0);
@@ -77,7 +78,7 @@ AdamW::AdamW(const std::vector<std::pair<std::string, Tensor>>& params, const Ad
     slot.shape = param.sizes().vec();
     slot.param = param;
     if (config.master_dtype == "float32" && param.requires_grad() && param.scalar_type() != at::kFloat) {
-      slot.master = param.detach().to(at::kFloat);
+      slot.master = lasting_copy(param.detach(), at::kFloat);
     }
   }
 }

@@ -3,6 +3,7 @@
 #include <ATen/ops/lerp.h>
 
 #include "config/field_table.h"
+#include "tensor/large_buffer.h"
 #include "tensor/tensor.h"
 
 namespace flexor::optim {
@@ -18,7 +19,7 @@ Ema::Ema(const EmaConfig& config, const std::vector<Slot>& slots) : decay_(confi
   const at::NoGradGuard no_graph;
   for (const Slot& slot : slots) {
     if (slot.param.requires_grad()) {
-      averages_.emplace_back(slot.name, slot.source().detach().to(at::kFloat, /*non_blocking=*/false, /*copy=*/true));
+      averages_.emplace_back(slot.name, lasting_copy(slot.source().detach(), at::kFloat));
     }
   }
 }

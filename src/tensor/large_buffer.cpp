@@ -48,6 +48,18 @@ Tensor large_zeros(int64_t count, const at::TensorOptions& options) {
   return tensor;
 }
 
+Tensor lasting_zeros(const Tensor& like, at::ScalarType dtype) {
+  constexpr double kLeastBytes = 1 << 20;  // below, a page of its own costs more than a hole
+  const auto options = like.options().dtype(dtype).requires_grad(false);
+  const double bytes = static_cast<double>(like.numel()) * static_cast<double>(c10::elementSize(dtype));
+  return bytes < kLeastBytes ? at::zeros(like.sizes(), options) : large_zeros(like.numel(), options).view(like.sizes());
+}
+
+Tensor lasting_copy(const Tensor& source, at::ScalarType dtype) {
+  const at::NoGradGuard no_graph;
+  return lasting_zeros(source, dtype).copy_(source);
+}
+
 void keep_heap_small() {
 #ifdef __GLIBC__
   constexpr int kLarge = 4 << 20;  // bytes; the default grows up to 32 MiB with what is let go of

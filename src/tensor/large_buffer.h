@@ -13,6 +13,12 @@ c10::DataPtr large_buffer(size_t bytes, c10::Device device, c10::Allocator* allo
 /// A tensor of `count` zeros in such a buffer.
 at::Tensor large_zeros(int64_t count, const at::TensorOptions& options);
 
+/// Zeros in the shape of `like`, contiguous, for what stays for the whole run (states of an optimizer): where it is
+/// large it has memory of its own, so that the heap, whose tensors come and go, keeps no holes around it.
+at::Tensor lasting_zeros(const at::Tensor& like, at::ScalarType dtype);
+/// The values of `source` in such a tensor.
+at::Tensor lasting_copy(const at::Tensor& source, at::ScalarType dtype);
+
 /// From now on tensors of several MiB take memory in that way too, of the whole process. Their pages are fresh each
 /// time, which costs time in models whose tensors are not much larger anyway.
 void keep_heap_small();
