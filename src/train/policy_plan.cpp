@@ -183,11 +183,12 @@ PlanReport report_policy_plan(const TrainConfig& config, const schema::PolicyCon
                     .plan = {},
                     .largest_batch = 0,
                     .changes = {}};
-  report.plan = plan_policy(config, policy, report.batch, world);
+  const auto model = planned_model(config, policy);
+  report.plan = plan_policy(*model, config, policy, report.batch, world);
   const auto bytes_of = [&](int64_t batch_size) {
     models::BatchShape shape = report.batch;
     shape.batch_size = batch_size;
-    return plan_policy(config, policy, shape, world).total();
+    return plan_policy(*model, config, policy, shape, world).total();
   };
   report.largest_batch = largest_batch(bytes_of, memory);
   if (memory <= 0 || report.plan.total() <= memory) {

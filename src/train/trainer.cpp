@@ -195,8 +195,7 @@ void Trainer::compare_memory() {
   log_info(parts_.parallel->world() > 1 ? "memory of the fullest rank" : "memory",
            {{"step", parts_.progress.step},
             {"predicted_peak_mib", std::round(predicted / kMiB)},
-            {"measured_peak_mib", std::round(measured / kMiB)},
-            {"measured_to_predicted", short_number(measured / predicted, 3)}});
+            {"measured_peak_mib", std::round(measured / kMiB)}});
 }
 
 bool Trainer::is_stopping() {
