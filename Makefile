@@ -5,7 +5,7 @@ BUILD ?= build
 PYTHON := $(CURDIR)/.deps/venv/bin/python
 SOURCES = $(shell find src bench examples -name '*.h' -o -name '*.cpp')
 
-.PHONY: help deps ready build demo test bundle bench format format-check lint sanitize fuzz clean
+.PHONY: help deps ready build demo test bundle cross bench format format-check lint sanitize fuzz clean
 
 help:  ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## */\1\t/' | expand -t 16
@@ -37,6 +37,9 @@ fuzz: ready  ## build the fuzz targets of tests/fuzz with clang and run them for
 bundle: build  ## one tar that runs on a bare machine: program, libraries, recipes
 	@tools/bundle.py $(BUILD)/flexor
 
+cross: ready  ## compile everything for aarch64
+	@tools/cross_check.sh
+
 bench: ready  ## run the benchmarks of bench/ (JSON lines)
 	@tools/build.sh $(BUILD) all
 	@bench/run.sh $(BUILD)
@@ -54,4 +57,4 @@ lint: ready  ## clang-tidy on the sources changed since main (all with LINT=all)
 	@tools/build.sh build-lint help -DFLEXOR_UNITY=OFF >/dev/null && $(PYTHON) tools/lint.py build-lint $(LINT)
 
 clean:  ## remove what was built; the dependencies stay
-	rm -rf build build-sanitize build-fuzz build-lint out
+	rm -rf build build-sanitize build-fuzz build-lint build-aarch64 out

@@ -44,8 +44,19 @@ target_compile_definitions(flexor_torch INTERFACE AT_PER_OPERATOR_HEADERS USE_DI
 target_link_libraries(flexor_torch INTERFACE "${torch_dir}/lib/libtorch_cpu.so" "${torch_dir}/lib/libc10.so")
 
 # The wheel has only versioned names (libarrow.so.2600): find_package(Arrow) is blind to them.
-ask_python(arrow_dir "import pyarrow; print(pyarrow.get_library_dirs()[0])")
-ask_python(arrow_so "import pyarrow; v = pyarrow.cpp_version_info; print(v.major * 100 + v.minor)")
+# FLEXOR_ARROW names that folder for another machine, whose Python does not run here.
+set(FLEXOR_ARROW "" CACHE PATH "pyarrow to build against, instead of Python3_EXECUTABLE's")
+if(FLEXOR_ARROW)
+  set(arrow_dir "${FLEXOR_ARROW}")
+  file(GLOB libraries "${arrow_dir}/libarrow.so.*")
+  string(REGEX MATCH "[0-9]+$" arrow_so "${libraries}")
+  if(NOT arrow_so)
+    message(FATAL_ERROR "no libarrow.so.NUMBER in FLEXOR_ARROW=${FLEXOR_ARROW}")
+  endif()
+else()
+  ask_python(arrow_dir "import pyarrow; print(pyarrow.get_library_dirs()[0])")
+  ask_python(arrow_so "import pyarrow; v = pyarrow.cpp_version_info; print(v.major * 100 + v.minor)")
+endif()
 add_library(flexor_arrow INTERFACE)
 target_include_directories(flexor_arrow SYSTEM INTERFACE "${arrow_dir}/include")
 target_link_libraries(flexor_arrow INTERFACE "${arrow_dir}/libarrow.so.${arrow_so}" "${arrow_dir}/libparquet.so.${arrow_so}")

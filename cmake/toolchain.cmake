@@ -7,7 +7,9 @@ if(CCACHE)  # BASEDIR + NOHASHDIR: a clone in another folder hits too; the slopp
       CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime ${CCACHE})
 endif()
 
-find_program(MOLD mold)
+if(NOT CMAKE_CROSSCOMPILING)  # the cross-compiler does not find it
+  find_program(MOLD mold)
+endif()
 if(MOLD)
   add_link_options(-fuse-ld=mold)
 endif()
