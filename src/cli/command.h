@@ -22,6 +22,7 @@ struct Command {
   std::string_view notes;                       ///< a paragraph or two for its help: what it writes, an example
   std::string (*usage)(std::string_view name);  ///< arguments and flags, from the options' field table: &usage<Options>
   int (*run)(const Args& args, const Io& io);   ///< @returns the exit code  @throws Error
+  bool for_rank_zero = false;                   ///< writes what only one process may: other ranks of a launch leave it
 };
 
 }  // namespace flexor::cli

@@ -219,6 +219,7 @@ const Command kDatasetCache{.path = "dataset cache",
                                 "    flexor dataset cache /data/koch --size 224 --out /scratch/\n"
                                 "    flexor train ... dataset.cache=/scratch\n\nSee docs/frame_cache.md.\n",
                             .usage = &config::usage<DatasetCacheOptions>,
-                            .run = &run_dataset_cache};
+                            .run = &run_dataset_cache,
+                            .for_rank_zero = true};
 
 }  // namespace flexor::cli

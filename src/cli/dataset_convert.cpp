@@ -41,6 +41,7 @@ const Command kDatasetConvert{
         "together, those of v2.0 computed.\n"
         "  flexor dataset convert demos demos_v30 --to v3.0\n",
     .usage = &config::usage<DatasetConvertOptions>,
-    .run = &run_dataset_convert};
+    .run = &run_dataset_convert,
+    .for_rank_zero = true};
 
 }  // namespace flexor::cli

@@ -41,6 +41,7 @@ const Command kDatasetDeleteEpisodes{.path = "dataset delete-episodes",
                                          "The source is only read; DST appears complete or not at all.\n"
                                          "  flexor dataset delete-episodes demos clean --episodes 3,7-9\n",
                                      .usage = &config::usage<DatasetDeleteEpisodesOptions>,
-                                     .run = &run_dataset_delete_episodes};
+                                     .run = &run_dataset_delete_episodes,
+                                     .for_rank_zero = true};
 
 }  // namespace flexor::cli

@@ -43,6 +43,7 @@ const Command kDatasetMerge{
         "is written unless --to says otherwise. The sources are only read; DST appears complete or not at all.\n"
         "  flexor dataset merge monday tuesday week\n",
     .usage = &config::usage<DatasetMergeOptions>,
-    .run = &run_dataset_merge};
+    .run = &run_dataset_merge,
+    .for_rank_zero = true};
 
 }  // namespace flexor::cli

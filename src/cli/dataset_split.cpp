@@ -47,6 +47,7 @@ const Command kDatasetSplit{
         "  flexor dataset split demos parts train=0.8 val=0.2\n"
         "  flexor dataset split demos parts train=0-39 val=40-49\n",
     .usage = &config::usage<DatasetSplitOptions>,
-    .run = &run_dataset_split};
+    .run = &run_dataset_split,
+    .for_rank_zero = true};
 
 }  // namespace flexor::cli

@@ -181,6 +181,7 @@ const Command kDatasetStats{
         "Nothing is written without --write or --norm-stats. Dimensions that are constant, nearly constant or sparse "
         "are named, with what each normalisation would make of them. docs/statistics.md compares the methods.\n",
     .usage = &config::usage<DatasetStatsOptions>,
-    .run = &run_dataset_stats};
+    .run = &run_dataset_stats,
+    .for_rank_zero = true};
 
 }  // namespace flexor::cli

@@ -16,6 +16,7 @@
 #include "base/trace.h"
 #include "cli/commands.h"
 #include "cli/help_text.h"
+#include "cli/rank_zero.h"
 
 namespace flexor::cli {
 namespace {
@@ -129,6 +130,9 @@ int run(std::vector<std::string> arguments, const Io& io) {
     refuse_unknown(arguments, found);
   }
   arguments.erase(arguments.begin(), arguments.begin() + static_cast<ptrdiff_t>(found.num_words));
+  if (found.command->for_rank_zero && is_left_to_rank_zero(found.path)) {
+    return 0;
+  }
   try {
     const int code = found.command->run(arguments, io);
     log_trace();

@@ -4,6 +4,7 @@
 #include <memory>
 #include <numeric>
 #include <ostream>
+#include <span>
 
 #include "base/error.h"
 #include "base/file.h"
@@ -15,11 +16,16 @@
 #include "cli/policy_folder.h"
 #include "cli/threads.h"
 #include "config/command_line.h"
+#include "config/print.h"
 #include "data/batch_reader.h"
 #include "data/dataset.h"
 #include "data/episode_split.h"
+#include "dist/preflight.h"
+#include "dist/same_weights.h"
 #include "eval/evaluate.h"
+#include "nn/named_params.h"
 #include "policy/policy.h"
+#include "train/ranks.h"
 
 namespace flexor::cli {
 namespace {
@@ -32,6 +38,7 @@ struct EvalOptions {
   std::optional<std::string> dtype;
   GuidanceOptions guidance;
   int64_t batch_size = 8, stride = 1, seed = 0, threads = 0;
+  double timeout_s = 600;
   bool json = false;
 };
 
@@ -54,6 +61,8 @@ void fields(config::FieldTable& table, EvalOptions& o) {
   table("cache", o.cache, "frame cache to read: auto = the dataset's own when fresh, off, or a path")
       .value_name("PATH");
   table("threads", o.threads, "0: LibTorch's choice").range(0, 1024);
+  table("timeout_s", o.timeout_s, "several ranks: seconds after which one that does not answer is an error")
+      .range(1, 1e6);
   table("json", o.json, "print one JSON object instead of text");
 }
 
@@ -102,21 +111,21 @@ class Frames {
     }
   }
 
-  std::optional<data::RawBatch> next() {
-    check_interrupt();
-    progress_.advance(static_cast<int64_t>(last_));
-    next_ += last_;
-    last_ = std::min(batch_size_, positions_.size() - next_);
-    if (last_ == 0) {
-      return std::nullopt;
-    }
-    return reader_.read(std::span(positions_).subspan(next_, last_));
+  eval::EvalBatches batches() {
+    return {.count = static_cast<int64_t>((positions_.size() + batch_size_ - 1) / batch_size_),
+            .read = [this](int64_t i) { return reader_.read(of_batch(i)); },
+            .done = [this](int64_t i) { progress_.advance(static_cast<int64_t>(of_batch(i).size())); }};
   }
 
  private:
+  std::span<const int64_t> of_batch(int64_t i) const {
+    const size_t first = static_cast<size_t>(i) * batch_size_;
+    return std::span(positions_).subspan(first, std::min(batch_size_, positions_.size() - first));
+  }
+
   data::BatchReader reader_;
   std::vector<int64_t> positions_;
-  size_t batch_size_, next_ = 0, last_ = 0;
+  size_t batch_size_;
   Progress progress_;
 };
 
@@ -148,19 +157,30 @@ policy::PolicyOptions policy_options(const EvalOptions& options) {
   return result;
 }
 
-int run_eval(const Args& args, const Io& io) {
-  const auto options = config::parse<EvalOptions>(args);
-  if (options.split && !options.episodes.empty()) {
-    throw Error(ErrorKind::kUsage, "--episodes and --split contradict each other");
+/// Before anything costly: all ranks were told the same, and see the same data.
+void check_ranks(dist::Group& group, const EvalOptions& options) {
+  if (group.world() == 1) {
+    return;
   }
-  install_interrupt_handlers();
-  set_threads(options.threads);
-  if (!options.output.empty()) {
+  dist::Facts facts = {{"the program's hash", dist::program_hash()}};
+  for (const auto& [key, value] : config::flatten(options)) {
+    facts.emplace_back("--" + key, value);
+  }
+  for (auto& fact : train::dataset_facts({options.dataset})) {
+    facts.push_back(std::move(fact));
+  }
+  dist::check_alike(group, facts);
+}
+
+eval::EvalResult evaluate_together(const EvalOptions& options, const std::shared_ptr<dist::Group>& group) {
+  check_ranks(*group, options);
+  if (group->is_main() && !options.output.empty()) {
     check_writable_folder(options.output);
   }
   const std::string folder = policy_folder(options.policy);
   const policy::Guidance guidance = guidance_of(options.guidance, folder);
   policy::Policy policy = policy::Policy::open(folder, policy_options(options));
+  dist::check_same_weights(*group, nn::named_params(policy.model()));
   const data::Dataset dataset = open_dataset(options, policy);
   data::BatchFormat format;
   format.height = policy.config().image_resolution[0];
@@ -173,7 +193,22 @@ int run_eval(const Args& args, const Io& io) {
   eval_options.guidance = guidance;
   eval_options.seed = static_cast<uint64_t>(options.seed);
   eval_options.action_names = action_names(dataset, policy.config().action_dim());
-  const eval::EvalResult result = eval::evaluate(policy, [&frames] { return frames.next(); }, eval_options);
+  group->set_label("evaluating");
+  return eval::evaluate(policy, frames.batches(), eval_options, group);
+}
+
+int run_eval(const Args& args, const Io& io) {
+  const auto options = config::parse<EvalOptions>(args);
+  if (options.split && !options.episodes.empty()) {
+    throw Error(ErrorKind::kUsage, "--episodes and --split contradict each other");
+  }
+  install_interrupt_handlers();
+  set_threads(options.threads);
+  const auto group = train::join_ranks(dist::launch_of_process(), "ddp", options.timeout_s);
+  const eval::EvalResult result = train::with_ranks(*group, [&] { return evaluate_together(options, group); });
+  if (!group->is_main()) {
+    return 0;
+  }
   if (!options.output.empty()) {
     eval::write_json(result, options.output);
     write_file_atomic((std::filesystem::path(options.output) / "eval.html").string(),
@@ -198,7 +233,8 @@ const Command kEval{
     .notes =
         "For each frame an action chunk is sampled and compared with what was recorded, in physical units: per joint, "
         "per step of the\nhorizon, beside two baselines (holding still; the mean action). With -o writes DIR/eval.json "
-        "and DIR/eval.html.\n\n    flexor eval --policy runs/koch --dataset /data/koch --split 0.1 -o runs/koch/eval\n",
+        "and DIR/eval.html.\nUnder a launcher all ranks share the frames, and rank 0 reports.\n\n    flexor eval "
+        "--policy runs/koch --dataset /data/koch --split 0.1 -o runs/koch/eval\n",
     .usage = &config::usage<EvalOptions>,
     .run = &run_eval};
 

@@ -64,7 +64,12 @@ int run_recap_advantages(const Args& args, const Io& io) {
   }
   set_threads(config.threads);
   const bool is_steam = config.advantages.advantage.method == "steam";
-  const recap::AdvantagesResult result = is_steam ? recap::run_steam_labels(config) : recap::run_advantages(config);
+  const auto result = on_all_ranks(config, recap::Step::kAdvantages, [&config, is_steam](const auto& group) {
+    return is_steam ? recap::run_steam_labels(config, group) : recap::run_advantages(config, group);
+  });
+  if (!result.is_main) {
+    return 0;
+  }
   print_labels(
       io.out,
       {.threshold = result.threshold, .by_task = result.by_task, .reports = result.reports, .more = speed(result)},

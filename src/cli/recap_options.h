@@ -6,6 +6,8 @@
 #include "cli/command.h"
 #include "config/load.h"
 #include "config/print.h"
+#include "recap/ranks.h"
+#include "train/ranks.h"
 
 namespace flexor::cli {
 
@@ -28,6 +30,14 @@ void require_configuration(const RecapOptions& options, const std::string& examp
 template <typename Step>
 void print_step(std::ostream& out, const Step& step) {
   out << config::print(step);
+}
+
+/// Does a step with all ranks of this process's launch. @param body  of (std::shared_ptr<dist::Group>)
+/// @throws as recap::meet_ranks() and the body
+template <typename Body>
+auto on_all_ranks(const recap::RecapConfig& config, recap::Step step, const Body& body) {
+  const auto group = recap::meet_ranks(config, {&step, 1});
+  return train::with_ranks(*group, [&] { return body(group); });
 }
 
 /// --key=value is a key of the configuration written with dashes. @throws Error(kUsage)

@@ -14,7 +14,11 @@ int run_recap_policy(const Args& args, const Io& io) {
     print_step(io.out, config.policy);
     return 0;
   }
-  const recap::PolicyReport report = recap::train_policy(config);
+  const auto report = on_all_ranks(config, recap::Step::kPolicy,
+                                   [&config](const auto& group) { return recap::train_policy(config, group); });
+  if (!report.is_main) {
+    return 0;
+  }
   if (options.json) {
     io.out << to_json(report).dump(2) << '\n';
   } else {

@@ -57,6 +57,7 @@ const Command kRecapRelabel{
         "stay as "
         "they are.\n",
     .usage = &config::usage<RecapRelabelOptions>,
-    .run = &run_recap_relabel};
+    .run = &run_recap_relabel,
+    .for_rank_zero = true};
 
 }  // namespace flexor::cli

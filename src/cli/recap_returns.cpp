@@ -75,6 +75,7 @@ const Command kRecapReturns{
         "0, of a failure\nfailure_reward. The outcome of an episode is the column is_success, the same key of the "
         "episodes' metadata, or a list in the\nconfiguration; type: sft means that every episode is a success.\n",
     .usage = &config::usage<RecapOptions>,
-    .run = &run_recap_returns};
+    .run = &run_recap_returns,
+    .for_rank_zero = true};
 
 }  // namespace flexor::cli

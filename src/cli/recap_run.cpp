@@ -3,11 +3,11 @@
 #include <cstdio>
 #include <filesystem>
 #include <iomanip>
+#include <iterator>
 #include <ostream>
 
 #include "base/clock.h"
 #include "base/error.h"
-#include "base/interrupt.h"
 #include "base/log.h"
 #include "base/str_cat.h"
 #include "base/text.h"
@@ -15,9 +15,11 @@
 #include "cli/recap_options.h"
 #include "cli/threads.h"
 #include "config/command_line.h"
+#include "recap/ranks.h"
 #include "recap/recap_report.h"
 #include "recap/run.h"
 #include "recap/run_step.h"
+#include "train/ranks.h"
 
 namespace flexor::cli {
 namespace {
@@ -137,6 +139,22 @@ void print_json(std::ostream& out, const std::string& output_dir, const std::vec
       << '\n';
 }
 
+std::vector<Step> steps_of(const RecapRunOptions& o) {
+  std::vector<Step> steps;
+  std::ranges::copy_if(recap::kSteps, std::back_inserter(steps), [&o](Step s) { return s >= o.from && s <= o.to; });
+  return steps;
+}
+
+/// @return nothing on ranks that only help
+std::vector<StepRow> run_steps(const recap::RecapConfig& config, const RecapRunOptions& o,
+                               const std::shared_ptr<dist::Group>& group) {
+  if (!group->is_main()) {
+    recap::help_with_run(config, group);
+    return {};
+  }
+  return recap::RecapRun(config, {.from = o.from, .to = o.to, .force = o.force, .group = group}).run();
+}
+
 int run_recap_run(const Args& args, const Io& io) {
   refuse_dashed_keys(args, {"config", "print", "json", "from", "to", "force"});
   const auto o = config::parse<RecapRunOptions>(args);
@@ -151,11 +169,13 @@ int run_recap_run(const Args& args, const Io& io) {
     io.out << config::print(config);
     return 0;
   }
-  install_interrupt_handlers();
   set_threads(config.threads);
   const double start = wall_seconds();
-  recap::RecapRun recap_run(config, {.from = o.from, .to = o.to, .force = o.force});
-  const std::vector<StepRow> rows = recap_run.run();
+  const auto group = recap::meet_ranks(config, steps_of(o));
+  const std::vector<StepRow> rows = train::with_ranks(*group, [&] { return run_steps(config, o, group); });
+  if (!group->is_main()) {
+    return 0;
+  }
   const std::string report = report_of(config, rows);
   const Closing closing = closing_of(rows, wall_seconds() - start);
   if (o.common.json) {

@@ -2,6 +2,7 @@
 
 #include "base/error.h"
 #include "cli/commands.h"
+#include "cli/rank_zero.h"
 #include "cli/recap_options.h"
 #include "cli/recap_training.h"
 #include "config/command_line.h"
@@ -47,6 +48,9 @@ int run_recap_value(const Args& args, const Io& io) {
       throw Error(ErrorKind::kUsage, "--merge joins the members of ensembles", {},
                   "--method steam --merge A B output_dir=DIR");
     }
+    if (is_left_to_rank_zero("recap value --merge")) {
+      return 0;
+    }
     io.out << recap::merge_steam(o.merge, o.recap.sources()) << '\n';
     return 0;
   }
@@ -61,7 +65,12 @@ int run_recap_value(const Args& args, const Io& io) {
   }
   const bool is_steam =
       o.method.empty() ? config.value.actor.model.model_type == "steam_value_model" : o.method == "steam";
-  const recap::ValueReport report = is_steam ? recap::train_steam(config) : recap::train_value(config);
+  const auto report = on_all_ranks(config, recap::Step::kValue, [&config, is_steam](const auto& group) {
+    return is_steam ? recap::train_steam(config, group) : recap::train_value(config, group);
+  });
+  if (!report.is_main) {
+    return 0;
+  }
   if (o.recap.json) {
     io.out << to_json(report).dump(2) << '\n';
   } else {

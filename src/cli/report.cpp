@@ -56,6 +56,7 @@ const Command kReport{
         "labels, episodes under their\npictures, curves of both trainings, and the numbers as CSV files beside the "
         "page.\n\n    flexor report runs/recap --episodes attempts/3,attempts/17\n",
     .usage = &config::usage<ReportOptions>,
-    .run = &run_report};
+    .run = &run_report,
+    .for_rank_zero = true};
 
 }  // namespace flexor::cli

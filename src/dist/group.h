@@ -69,6 +69,10 @@ class Group {
   /// Bytes of every rank, on every rank, of any length.
   std::vector<std::string> gather_bytes(const std::string& mine);
   double all_reduce(double value, ReduceOp op = ReduceOp::kSum);  ///< one number
+  /// What rank 0 says, on all ranks. The others wait for it without a limit: for times in which rank 0 works alone.
+  /// @throws Error(kRuntime) if rank 0 is gone or gave up; Error(kInterrupted), Error(kTerminated) after a signal to a
+  /// rank that waits
+  std::string hear_main(const std::string& words);
 
   // The same without waiting.
   Pending start_all_reduce(at::Tensor tensor, ReduceOp op = ReduceOp::kSum);

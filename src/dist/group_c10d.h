@@ -52,6 +52,7 @@ struct Group::State {
   c10::intrusive_ptr<c10d::ProcessGroup> pg;  ///< null in a group of one
   std::shared_ptr<GroupFate> fate = std::make_shared<GroupFate>();
   int64_t sub_groups = 0;  ///< made so far
+  int64_t words = 0;       ///< that rank 0 has said so far
 
   std::chrono::milliseconds timeout() const {
     return std::chrono::milliseconds(static_cast<int64_t>(timeout_s * 1000));

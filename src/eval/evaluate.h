@@ -1,12 +1,14 @@
 #pragma once
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "base/json.h"
 #include "data/raw_batch.h"
+#include "dist/shared_work.h"
 #include "policy/policy.h"
 
 namespace flexor::eval {
@@ -42,11 +44,17 @@ struct EvalResult {
   std::vector<EvalSample> samples;  ///< up to four, the first frames of batches that are evenly spaced
 };
 
-/// Hands out the batches to evaluate on, then nothing.
-using BatchSource = std::function<std::optional<data::RawBatch>()>;
+/// The batches to evaluate on.
+struct EvalBatches {
+  int64_t count = 0;
+  std::function<data::RawBatch(int64_t number)> read;  ///< called by the rank that evaluates it, in ascending order
+  std::function<void(int64_t number)> done = {};       ///< after each, of all ranks; may be empty
+};
 
+/// @param group  ranks that share the batches; all get the same result, which does not depend on their number
 /// @throws Error(kData) if there is no frame or a batch does not fit the policy; Error(kInterrupted) after Ctrl-C
-EvalResult evaluate(policy::Policy& policy, const BatchSource& next, const EvalOptions& options);
+EvalResult evaluate(policy::Policy& policy, const EvalBatches& batches, const EvalOptions& options,
+                    const std::shared_ptr<dist::Group>& group = dist::group_of_one());
 
 /// The object of `eval.json` and `flexor eval --json`; NaN is written as null.
 Json to_json(const EvalResult& result);

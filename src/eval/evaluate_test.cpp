@@ -71,10 +71,10 @@ data::RawBatch frames(int64_t first, int64_t count) {
   return raw;
 }
 
-BatchSource once(std::vector<data::RawBatch> batches) {
-  return [batches = std::move(batches), next = size_t{0}]() mutable -> std::optional<data::RawBatch> {
-    return next < batches.size() ? std::optional(batches[next++]) : std::nullopt;
-  };
+EvalBatches once(std::vector<data::RawBatch> batches) {
+  const auto count = static_cast<int64_t>(batches.size());
+  return {.count = count,
+          .read = [batches = std::move(batches)](int64_t i) { return batches[static_cast<size_t>(i)]; }};
 }
 
 TEST(Evaluate, ScoresAgainstTheRecordedActionsByHand) {

@@ -8,7 +8,6 @@
 #include "base/clock.h"
 #include "base/content_hash.h"
 #include "base/error.h"
-#include "base/interrupt.h"
 #include "base/log.h"
 #include "base/progress.h"
 #include "base/str_cat.h"
@@ -16,6 +15,7 @@
 #include "data/mixture.h"
 #include "recap/advantages.h"
 #include "recap/advantages_part.h"
+#include "recap/batch_order.h"
 #include "recap/mixture_config.h"
 
 namespace flexor::recap {
@@ -75,6 +75,51 @@ void warn_of_stats(const std::string& root, const ReturnsSidecar& returns) {
   }
 }
 
+void check_finite(const std::vector<float>& values, const data::RawBatch& batch, const std::string& root) {
+  for (size_t i = 0; i < values.size(); ++i) {
+    if (!std::isfinite(values[i])) {
+      throw Error(ErrorKind::kRuntime, str_cat("the value model says ", values[i]),
+                  str_cat(root, ", episode ", batch.episodes[i], ", frame ", batch.frames[i]));
+    }
+  }
+}
+
+/// Values on their way to disk; those that are left get there also when the work ends with an error.
+class PendingValues {
+ public:
+  /// @param shards  null on ranks that write nothing
+  PendingValues(ValueShards* shards, int64_t most) : shards_(shards), most_(static_cast<size_t>(most)) {}
+  ~PendingValues() {
+    try {
+      flush();
+    } catch (const std::exception&) {  // the run ends with an error already, and does them again
+    }
+  }
+  PendingValues(const PendingValues&) = delete;
+  PendingValues& operator=(const PendingValues&) = delete;
+
+  void add(std::span<const double> values) {
+    if (shards_ != nullptr) {
+      values_.insert(values_.end(), values.begin(), values.end());
+    }
+    if (values_.size() >= most_) {
+      flush();
+    }
+  }
+  void flush() {
+    if (shards_ != nullptr && !values_.empty()) {
+      const std::vector<float> values(values_.begin(), values_.end());
+      values_.clear();
+      shards_->append(values);
+    }
+  }
+
+ private:
+  ValueShards* shards_;
+  size_t most_;
+  std::vector<double> values_;
+};
+
 /// Returns that give labels with a meaning.
 void check_returns(const std::vector<ReturnsSidecar>& returns, const ReturnRange& range, bool allow_no_success) {
   const std::string& where = returns.front().path;
@@ -101,7 +146,8 @@ void check_returns(const std::vector<ReturnsSidecar>& returns, const ReturnRange
 
 AdvantagesStepRun::~AdvantagesStepRun() = default;
 
-AdvantagesStepRun::AdvantagesStepRun(const RecapConfig& config) : config_(config) {
+AdvantagesStepRun::AdvantagesStepRun(const RecapConfig& config, std::shared_ptr<dist::Group> group)
+    : config_(config), group_(std::move(group)) {
   const AdvantageSection& section = config_.advantages.advantage;
   const DataSection& data = config_.advantages.data;
   std::vector<ReturnsSidecar> returns;
@@ -136,71 +182,67 @@ void AdvantagesStepRun::open_part(const DatasetEntry& entry, const ReturnsSideca
       .labelled = std::move(labelled), .frames = std::move(frames), .num_rows = num_rows, .num_judged = num_judged}));
 }
 
-void AdvantagesStepRun::judge_part(Part& part, FrameJudge& judge, AdvantagesResult& result) const {
+/// Frames whose values an interrupted run left behind, the same number on all ranks.
+int64_t AdvantagesStepRun::take_over(Part& part, const Json& plan) const {
   const AdvantageSection& section = config_.advantages.advantage;
-  const std::string name = sidecar_name("advantages", section.tag);
-  const Json plan = plan_of(judge, part.labelled.slots, part.frames);
-  part.shards.emplace(str_cat(part.labelled.root, "/meta/", name.substr(0, name.rfind('.')), ".shards"), plan);
-  ValueShards& shards = *part.shards;
-  if (shards.size() < part.num_judged) {
-    shards.truncate(shards.size() / section.batch_size * section.batch_size);
+  int64_t known = 0;
+  if (group_->is_main()) {
+    const std::string name = sidecar_name("advantages", section.tag);
+    part.shards.emplace(str_cat(part.labelled.root, "/meta/", name.substr(0, name.rfind('.')), ".shards"), plan);
+    ValueShards& shards = *part.shards;
+    if (shards.size() < part.num_judged) {
+      shards.truncate(shards.size() / section.batch_size * section.batch_size);
+    }
+    known = std::min(shards.size(), part.num_judged);
   }
-  const int64_t resumed = std::min(shards.size(), part.num_judged);
+  return static_cast<int64_t>(group_->all_reduce(static_cast<double>(known), dist::ReduceOp::kMax));
+}
+
+void AdvantagesStepRun::judge_part(Part& part, FrameJudge& judge, AdvantagesResult& result) const {
+  const int64_t resumed = take_over(part, plan_of(judge, part.labelled.slots, part.frames));
   result.resumed += resumed;
   if (resumed > 0) {
     log_info("values of an interrupted run are taken over", {{"dataset", part.labelled.name}, {"frames", resumed}});
   }
-  if (shards.size() < part.num_judged) {
-    judge_frames(part, judge, result);
+  if (resumed < part.num_judged) {
+    judge_frames(part, resumed, judge, result);
   }
-  for (int64_t i = 0; i < part.num_judged; ++i) {
-    part.values.push_back(shards.values()[static_cast<size_t>(i)]);
+  for (int64_t i = 0; group_->is_main() && i < part.num_judged; ++i) {
+    part.values.push_back(part.shards->values()[static_cast<size_t>(i)]);
   }
 }
 
-void AdvantagesStepRun::judge_frames(Part& part, FrameJudge& judge, AdvantagesResult& result) const {
+void AdvantagesStepRun::judge_frames(Part& part, int64_t first, FrameJudge& judge, AdvantagesResult& result) const {
   const AdvantageSection& section = config_.advantages.advantage;
-  ValueShards& shards = *part.shards;
-  const int64_t first = shards.size();
+  const int64_t size = section.batch_size;
   const data::LoaderConfig loader_config{.num_workers = reading_threads(section.num_dataloader_workers_per_gpu),
                                          .prefetch = static_cast<int>(section.prefetch_factor),
                                          .format = judge.format(part.labelled.slots),
                                          .sampler = {}};
+  const auto order = std::make_shared<const FramesInOrder>(part.num_judged, size);
   data::Loader loader(std::make_shared<const data::Mixture>(part.labelled.dataset), loader_config,
-                      std::make_shared<const FramesInOrder>(part.num_judged, section.batch_size),
-                      first / section.batch_size);
+                      std::make_shared<const EveryNthBatch>(order, first / size + group_->rank(), group_->world()), 0);
   Progress progress(str_cat("values of ", part.labelled.name), part.num_judged - first, "frames");
-  std::vector<float> pending;
+  PendingValues pending(part.shards ? &*part.shards : nullptr, size * section.flush_interval);
   const double start = wall_seconds();
-  double model_s = 0;
-  for (int64_t done = first; done < part.num_judged;) {
-    if (interrupted() || terminated()) {
-      shards.append(pending);
-      check_interrupt();
-    }
+  group_->set_label("values of " + part.labelled.name);
+  const auto work = [&](int64_t) {
     const data::RawBatch batch = loader.next();
     const double before = wall_seconds();
     const std::vector<float> values = judge.values(batch, part.labelled.slots);
-    model_s += wall_seconds() - before;
-    for (size_t i = 0; i < values.size(); ++i) {
-      if (!std::isfinite(values[i])) {
-        throw Error(ErrorKind::kRuntime, str_cat("the value model says ", values[i]),
-                    str_cat(part.labelled.root, ", episode ", batch.episodes[i], ", frame ", batch.frames[i]));
-      }
-    }
-    pending.insert(pending.end(), values.begin(), values.end());
-    done += static_cast<int64_t>(values.size());
-    progress.advance(static_cast<int64_t>(values.size()));
-    if (static_cast<int64_t>(pending.size()) >= section.batch_size * section.flush_interval) {
-      shards.append(pending);
-      pending.clear();
-    }
-  }
-  shards.append(pending);
+    result.model_s += wall_seconds() - before;
+    check_finite(values, batch, part.labelled.root);
+    return std::vector<double>(values.begin(), values.end());
+  };
+  dist::share_work(*group_, first / size, (part.num_judged + size - 1) / size, work,
+                   [&](int64_t, std::span<const double> values) {
+                     pending.add(values);
+                     progress.advance(static_cast<int64_t>(values.size()));
+                   });
+  pending.flush();
   result.judged += part.num_judged - first;
   result.seconds += wall_seconds() - start;
   result.waited_s += loader.waited_s();
-  result.model_s += model_s;
 }
 
 }  // namespace flexor::recap

@@ -8,6 +8,7 @@
 #include "data/batch_reader.h"
 #include "data/dataset.h"
 #include "data/raw_batch.h"
+#include "dist/shared_work.h"
 #include "recap/camera_slots.h"
 #include "recap/labels.h"
 #include "recap/recap_config.h"
@@ -28,25 +29,27 @@ class FrameJudge {
 };
 
 struct AdvantagesResult {
+  bool is_main = true;  ///< false on ranks that only helped: labels are the main one's
   ReturnRange range = {};
   double threshold = 0;
   std::map<std::string, double> by_task = {};
   std::vector<LabelReport> reports = {};
   int64_t judged = 0, resumed = 0;  ///< frames that the model saw, frames taken over from an interrupted run
   double seconds = 0;               ///< of judging
-  double waited_s = 0;              ///< of that, the model waited for pictures
-  double model_s = 0;               ///< of that, the model computed
+  double waited_s = 0;              ///< of that, this rank's model waited for pictures
+  double model_s = 0;               ///< of that, this rank's model computed
   double samples_per_s() const { return seconds > 0 ? static_cast<double>(judged) / seconds : 0; }
 };
 
 /// Step 3. The constructor opens and checks all data before any model is needed; run() judges the frames, each once,
 /// while the next ones are decoded, and writes META/advantages[_TAG].parquet and META/mixture_config.yaml. Values are
-/// kept in META/advantages[_TAG].shards until then.
+/// kept in META/advantages[_TAG].shards until then. Ranks share the batches in turns; the main one writes what a single
+/// rank would write, so that an interrupted run goes on with any number of ranks.
 class AdvantagesStepRun {
  public:
   /// @throws Error(kFile), Error(kData), Error(kConfig): unknown tags, returns that do not cover the data or are not
   ///         finite, no successful episode, cameras that are missing
-  explicit AdvantagesStepRun(const RecapConfig& config);
+  explicit AdvantagesStepRun(const RecapConfig& config, std::shared_ptr<dist::Group> group = dist::group_of_one());
   ~AdvantagesStepRun();
 
   const ReturnRange& range() const { return range_; }
@@ -57,10 +60,12 @@ class AdvantagesStepRun {
   struct Part;
   void open_part(const DatasetEntry& entry, const ReturnsSidecar& returns);
   void judge_part(Part& part, FrameJudge& judge, AdvantagesResult& result) const;
-  void judge_frames(Part& part, FrameJudge& judge, AdvantagesResult& result) const;
+  int64_t take_over(Part& part, const Json& plan) const;
+  void judge_frames(Part& part, int64_t first, FrameJudge& judge, AdvantagesResult& result) const;
   void write(const Json& judge, AdvantagesResult& result);
 
   RecapConfig config_;
+  std::shared_ptr<dist::Group> group_;
   std::vector<std::unique_ptr<Part>> parts_;
   ReturnRange range_;
 };
@@ -74,6 +79,8 @@ std::string value_checkpoint(const RecapConfig& config);
 std::unique_ptr<FrameJudge> open_value_judge(const RecapConfig& config, const ReturnRange& range);
 
 /// Step 3 with the value model of the configuration. Data are checked before the model is read.
-AdvantagesResult run_advantages(const RecapConfig& config);
+/// @param group  of meet_ranks(): the ranks that share the work
+AdvantagesResult run_advantages(const RecapConfig& config,
+                                const std::shared_ptr<dist::Group>& group = dist::group_of_one());
 
 }  // namespace flexor::recap

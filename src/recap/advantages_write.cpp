@@ -76,9 +76,14 @@ AdvantagesResult AdvantagesStepRun::run(FrameJudge& judge) {
                              .range = range_};
   for (const auto& part : parts_) {
     judge_part(*part, judge, result);
-    part->rows = n_step_advantages(part->frames, part->values, part->num_rows, rules);
+    if (group_->is_main()) {
+      part->rows = n_step_advantages(part->frames, part->values, part->num_rows, rules);
+    }
   }
-  write(judge.identity(), result);
+  result.is_main = group_->is_main();
+  if (result.is_main) {
+    write(judge.identity(), result);
+  }
   return result;
 }
 

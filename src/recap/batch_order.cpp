@@ -30,14 +30,14 @@ RecapOrder::RecapOrder(RecapOrderConfig config) : config_(std::move(config)) {
   } else {
     length_ = config_.lengths.empty() ? 0 : config_.lengths.front();
   }
-  batches_ = length_ / config_.world / config_.micro_batch_size;
+  batches_ = length_ / config_.micro_batch_size;
   if (batches_ < 1) {
-    throw Error(ErrorKind::kData,
-                str_cat("the datasets give ", length_ / config_.world, " samples an epoch and rank, a micro batch has ",
-                        config_.micro_batch_size),
-                "actor.micro_batch_size", "use smaller batches or more data");
+    throw Error(
+        ErrorKind::kData,
+        str_cat("the datasets give ", length_, " samples an epoch, a micro batch has ", config_.micro_batch_size),
+        "actor.micro_batch_size", "use smaller batches or more data");
   }
-  steps_per_epoch_ = std::max<int64_t>(1, batches_ / config_.accumulation);
+  steps_per_epoch_ = std::max<int64_t>(1, batches_ / (config_.accumulation * config_.world));
 }
 
 RecapOrder::Indices RecapOrder::order(int64_t epoch) const {
@@ -45,15 +45,8 @@ RecapOrder::Indices RecapOrder::order(int64_t epoch) const {
   if (const auto found = orders_.find(epoch); found != orders_.end()) {
     return found->second;
   }
-  std::vector<int64_t> indices;
-  if (mixture_) {
-    indices = mixture_->order(epoch, config_.rank, config_.world);
-  } else {
-    const std::vector<int64_t> all = data::random_permutation(length_, static_cast<uint64_t>(epoch));
-    for (int64_t i = config_.rank; i < length_ / config_.world * config_.world; i += config_.world) {
-      indices.push_back(all[static_cast<size_t>(i)]);
-    }
-  }
+  std::vector<int64_t> indices = mixture_ ? mixture_->order(epoch, /*rank=*/0, /*world=*/1)
+                                          : data::random_permutation(length_, static_cast<uint64_t>(epoch));
   const auto shared = std::make_shared<const std::vector<int64_t>>(std::move(indices));
   orders_[epoch] = shared;
   while (orders_.size() > kKeptOrders) {
@@ -67,18 +60,27 @@ int64_t RecapOrder::position(int64_t epoch, int64_t index) const {
   return config_.starts[static_cast<size_t>(item.dataset)] + item.sample;
 }
 
+/// Of a batch by its number over all ranks.
+data::SamplerState RecapOrder::epoch_place(int64_t number) const {
+  const int64_t per_epoch = steps_per_epoch_ * config_.accumulation * config_.world, epoch = number / per_epoch;
+  return {.epoch = epoch, .start_index = (number - epoch * per_epoch) % batches_ * config_.micro_batch_size};
+}
+
+RecapOrder::StepPlace RecapOrder::step_place(int64_t step) const {
+  const int64_t per_step = config_.accumulation * config_.world, n = number(step);
+  return {.step = n / per_step, .first = n % per_step * config_.micro_batch_size};
+}
+
+/// The epoch's place at which all ranks go on together.
 data::SamplerState RecapOrder::state(int64_t step) const {
-  const int64_t per_epoch = steps_per_epoch_ * config_.accumulation, epoch = step / per_epoch;
-  const int64_t batch = (step - epoch * per_epoch) % batches_;
-  return {.epoch = epoch, .start_index = batch * config_.micro_batch_size * config_.world};
+  return epoch_place(step * config_.world);
 }
 
 data::BatchOrder::Batch RecapOrder::batch(int64_t step) const {
-  const data::SamplerState at = state(step);
+  const data::SamplerState at = epoch_place(number(step));
   const Indices indices = order(at.epoch);
-  const int64_t first = at.start_index / config_.world;
   Batch batch{.epoch = at.epoch, .first_index = at.start_index, .positions = {}};
-  for (int64_t i = first; i < first + config_.micro_batch_size; ++i) {
+  for (int64_t i = at.start_index; i < at.start_index + config_.micro_batch_size; ++i) {
     batch.positions.push_back(position(at.epoch, (*indices)[static_cast<size_t>(i)]));
   }
   return batch;

@@ -19,11 +19,38 @@ data::AdvantageLabel route(bool is_positive, float u, const RoutingRule& rule) {
   return is_positive ? data::AdvantageLabel::kPositive : data::AdvantageLabel::kNegative;
 }
 
-std::vector<float> draw_routing(uint64_t seed, int64_t batch, int64_t size) {
-  at::Generator generator = make_generator(stream_seed(seed, kRoutingStream, static_cast<uint64_t>(batch)));
-  const Tensor drawn = at::empty({size}, at::kFloat).uniform_(0.0, 1.0, generator);
-  const float* values = drawn.const_data_ptr<float>();
-  return {values, values + size};
+std::vector<float> draw_routing(uint64_t seed, int64_t step, int64_t first, int64_t size) {
+  std::vector<float> values;
+  const Tensor drawn = at::empty({1}, at::kFloat);
+  for (int64_t i = 0; i < size; ++i) {
+    at::Generator generator = make_generator(
+        stream_seed(seed, kRoutingStream, static_cast<uint64_t>(step), static_cast<uint64_t>(first + i)));
+    drawn.uniform_(0.0, 1.0, generator);
+    values.push_back(drawn.const_data_ptr<float>()[0]);
+  }
+  return values;
+}
+
+std::vector<double> RoutingMetrics::packed() const {
+  std::vector<double> numbers;
+  for (const auto& row : cells_) {
+    for (const Cell& cell : row) {
+      numbers.insert(numbers.end(), {static_cast<double>(cell.count), cell.loss});
+    }
+  }
+  return numbers;
+}
+
+RoutingMetrics RoutingMetrics::unpacked(std::span<const double> numbers) {
+  RoutingMetrics metrics;
+  size_t next = 0;
+  for (auto& row : metrics.cells_) {
+    for (Cell& cell : row) {
+      cell = {.count = static_cast<int64_t>(numbers[next]), .loss = numbers[next + 1]};
+      next += 2;
+    }
+  }
+  return metrics;
 }
 
 void RoutingMetrics::add(std::span<const uint8_t> labels, std::span<const data::AdvantageLabel> routes,

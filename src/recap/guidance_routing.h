@@ -20,8 +20,9 @@ struct RoutingRule {
 /// @param u            uniform in [0, 1); the sample is conditional if u > unconditional_prob, compared in float32
 data::AdvantageLabel route(bool is_positive, float u, const RoutingRule& rule);
 
-/// One uniform number in [0, 1) a sample, a function of its arguments alone. @param batch  number of the micro batch
-std::vector<float> draw_routing(uint64_t seed, int64_t batch, int64_t size);
+/// One uniform number in [0, 1) a sample, a function of the seed, the optimizer step and the sample's place in it.
+/// @param first  place of the first one
+std::vector<float> draw_routing(uint64_t seed, int64_t step, int64_t first, int64_t size);
 
 /// Counts and sums of losses by label and route: the reference's step metrics.
 class RoutingMetrics {
@@ -30,6 +31,9 @@ class RoutingMetrics {
   void add(std::span<const uint8_t> labels, std::span<const data::AdvantageLabel> routes,
            std::span<const double> losses);
   void clear() { *this = RoutingMetrics(); }
+  /// All of it as numbers that can be added up over ranks, and back.
+  std::vector<double> packed() const;
+  static RoutingMetrics unpacked(std::span<const double> numbers);
   int64_t samples() const;
 
   /// conditional_ratio, unconditional_ratio, positive_label_ratio, negative_label_ratio and

@@ -26,13 +26,14 @@ TEST(Routing, MasksAreTheReferences) {
   }
 }
 
-TEST(Routing, DrawsDependOnSeedAndBatchAlone) {
-  const std::vector<float> a = draw_routing(1, 7, 5);
-  EXPECT_EQ(a, draw_routing(1, 7, 5));
-  EXPECT_NE(a, draw_routing(1, 8, 5));
-  EXPECT_NE(a, draw_routing(2, 7, 5));
+TEST(Routing, DrawsDependOnSeedStepAndPlaceAlone) {
+  const std::vector<float> a = draw_routing(1, 7, 0, 5);
+  EXPECT_EQ(a, draw_routing(1, 7, 0, 5));
+  EXPECT_NE(a, draw_routing(1, 8, 0, 5));
+  EXPECT_NE(a, draw_routing(2, 7, 0, 5));
+  EXPECT_EQ(std::vector<float>(a.begin() + 2, a.end()), draw_routing(1, 7, 2, 3));
   int64_t above = 0;
-  for (const float u : draw_routing(0, 0, 4000)) {
+  for (const float u : draw_routing(0, 0, 0, 4000)) {
     ASSERT_TRUE(u >= 0.0F && u < 1.0F);
     above += u > 0.1F ? 1 : 0;
   }

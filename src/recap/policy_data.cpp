@@ -15,6 +15,7 @@
 #include "recap/camera_slots.h"
 #include "recap/labelled_dataset.h"
 #include "recap/numpy_random.h"
+#include "recap/ranks.h"
 #include "recap/sidecar.h"
 #include "recap/value_data.h"
 
@@ -157,15 +158,15 @@ PolicyData open_policy_data(const PolicyStep& step, const schema::PolicyConfig& 
   return data;
 }
 
-std::shared_ptr<const RecapOrder> policy_order(const PolicyStep& step, const PolicyData& data, int64_t rank,
-                                               int64_t world) {
+std::shared_ptr<const RecapOrder> policy_order(const PolicyStep& step, const PolicyData& data,
+                                               const dist::Group& group) {
   RecapOrderConfig config{.balance = step.data.balance_dataset_weights,
                           .mix_single = true,
                           .seed = step.data.seed,
                           .micro_batch_size = step.actor.micro_batch_size,
-                          .accumulation = step.actor.global_batch_size / step.actor.micro_batch_size / world,
-                          .rank = rank,
-                          .world = world};
+                          .accumulation = micro_batches(step.actor, group.world()),
+                          .rank = group.rank(),
+                          .world = group.world()};
   for (size_t i = 0; i < data.train.size(); ++i) {
     config.add_dataset(data.train[i].num_samples, data.mixture->first_position(static_cast<int64_t>(i)),
                        data.train[i].weight);

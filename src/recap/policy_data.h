@@ -7,6 +7,7 @@
 
 #include "data/dataset.h"
 #include "data/mixture.h"
+#include "dist/group.h"
 #include "recap/batch_order.h"
 #include "recap/recap_config.h"
 #include "schema/policy_config.h"
@@ -55,8 +56,8 @@ std::map<std::string, std::string> policy_renames(const std::vector<data::Featur
                                                   const std::map<std::string, std::string>& given,
                                                   const std::string& where);
 
-/// The order of training samples: always a mixture. Rank and world are those of the process.
-std::shared_ptr<const RecapOrder> policy_order(const PolicyStep& step, const PolicyData& data, int64_t rank,
-                                               int64_t world);
+/// The order of training samples: always a mixture. @param group  the ranks that share it
+std::shared_ptr<const RecapOrder> policy_order(const PolicyStep& step, const PolicyData& data,
+                                               const dist::Group& group);
 
 }  // namespace flexor::recap

@@ -193,6 +193,7 @@ train::TrainConfig policy_train_config(const RecapConfig& config, const schema::
   run.num_workers = worker_count(step.data.train_num_workers, step.data.num_workers);
   run.prefetch = static_cast<int>(step.data.prefetch_factor);
   run.threads = config.threads;
+  run.parallel.strategy = step.actor.fsdp_config.sharding_strategy;
   run.output_dir = config.output_dir + "/policy";
   train::give_preset(run);
   return run;

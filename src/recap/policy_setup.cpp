@@ -121,7 +121,7 @@ schema::PolicyConfig resumed_policy(const PolicyStep& step, const std::string& f
 
 }  // namespace
 
-PolicyInputs prepare_policy(const RecapConfig& config, const std::string& checkpoint, bool with_labels) {
+PolicyInputs prepare_policy(const RecapConfig& config, const std::string& checkpoint, bool with_labels, int64_t world) {
   const PolicyStep& step = config.policy;
   const std::string folder = checkpoint + "/pretrained_model";
   PolicyInputs inputs;
@@ -138,7 +138,7 @@ PolicyInputs prepare_policy(const RecapConfig& config, const std::string& checkp
   inputs.stats_hash = stats_hash(inputs.processor->config().stats);
   data::check_vocabulary(inputs.processor->tokenizer(), inputs.policy.sizes().vocab_size);
   check_prompts(*inputs.processor, inputs.data);
-  train::check_memory(inputs.plan.config, inputs.policy);
+  train::check_memory(inputs.plan.config, inputs.policy, world);
   return inputs;
 }
 

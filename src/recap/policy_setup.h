@@ -24,8 +24,10 @@ struct PolicyInputs {
 /// Opens and checks data, labels, statistics, tokenizer and prompts. Nothing is written and no weights are read.
 /// @param checkpoint  .../global_step_N to continue from; "" to start
 /// @param with_labels  false, to check a run before its labels are made: see open_policy_data
+/// @param world  ranks that share the training
 /// @throws Error(kConfig), Error(kFile), Error(kData), Error(kCheckpoint); Error(kRuntime) if a step of the run cannot
 ///         fit into memory
-PolicyInputs prepare_policy(const RecapConfig& config, const std::string& checkpoint, bool with_labels = true);
+PolicyInputs prepare_policy(const RecapConfig& config, const std::string& checkpoint, bool with_labels = true,
+                            int64_t world = 1);
 
 }  // namespace flexor::recap

@@ -1,21 +1,21 @@
 #include "recap/policy_step.h"
 
-#include <ATen/Parallel.h>
 #include <array>
 #include <memory>
 #include <utility>
 
-#include "base/interrupt.h"
 #include "base/log.h"
 #include "config/print.h"
 #include "nn/named_params.h"
 #include "recap/policy_checkpoint.h"
 #include "recap/policy_setup.h"
 #include "recap/policy_task.h"
+#include "recap/ranks.h"
 #include "recap/schedule.h"
 #include "recap/training_setup.h"
 #include "tensor/tensor.h"
 #include "train/policy_setup.h"
+#include "train/ranks.h"
 #include "train/trainer.h"
 
 namespace flexor::recap {
@@ -57,54 +57,50 @@ void resume(train::TrainerParts& parts, const PolicyRun& run, GuidedPolicyParts&
   if (task.inputs.plan.checkpoint) {
     parts.progress =
         load_policy_state(run, task.inputs, task.facts, *task.model, *parts.optimizer, parts.ema.get(), task.best);
-    parts.parallel->weights_loaded();
     log_info("resumed", {{"checkpoint", task.inputs.plan.checkpoint->folder}, {"step", parts.progress.step}});
   }
+  parts.parallel->weights_loaded();
   task.first_step = parts.progress.step;
 }
 
 }  // namespace
 
-PolicyReport train_policy(const RecapConfig& config) {
-  install_interrupt_handlers();
+PolicyReport train_policy(const RecapConfig& config, const std::shared_ptr<dist::Group>& group) {
   const PolicyStep& step = config.policy;
-  if (config.threads > 0) {
-    at::set_num_threads(static_cast<int>(config.threads));
-  }
   const PolicyRun run(config.output_dir);
-  const std::string checkpoint = resumed_checkpoint(step.runner, run);
-  if (!checkpoint.empty()) {
-    refuse_changes(run.folder() + "/config.yaml", step, kFree);
-  }
+  const std::string checkpoint = begin_training(config, Step::kPolicy, step, run, kFree, *group);
   train::TrainerParts parts;
-  parts.parallel = train::single_process();
+  parts.parallel = train::make_context(step.actor.fsdp_config.sharding_strategy, group);
   const RecapSchedule schedule(step.actor.optim, {step.actor.optim.lr});
   parts.learning_rates = [schedule](int64_t s) { return schedule.rates(s); };
-  GuidedPolicyParts task{.step = step, .run = run, .inputs = prepare_policy(config, checkpoint)};
-  task.rank = parts.parallel->rank();
-  task.world = parts.parallel->world();
+  GuidedPolicyParts task{
+      .step = step, .run = run, .inputs = prepare_policy(config, checkpoint, /*with_labels=*/true, group->world())};
+  task.group = group;
   task.learning_rate = [schedule](int64_t s) { return schedule.rates(s).front(); };
   task.facts = facts_of(step, task.inputs);
-  task.order = policy_order(step, task.inputs.data, task.rank, task.world);
+  task.order = policy_order(step, task.inputs.data, *group);
   const int64_t steps = task.inputs.plan.config.steps = total_steps(step.runner, task.order->steps_per_epoch());
+  const int64_t accumulation = micro_batches(step.actor, group->world());
   task.model = train::build_model(task.inputs.plan, task.inputs.policy);
-  add_optimizer(parts, task.inputs, *task.model,
-                step.actor.global_batch_size / step.actor.micro_batch_size / task.world);
+  const int64_t num_params = nn::count_params(*task.model);
+  add_optimizer(parts, task.inputs, *task.model, accumulation);
   resume(parts, run, task);
-  parts.config =
-      loop_config(step.runner, run, steps, step.actor.global_batch_size / step.actor.micro_batch_size / task.world);
+  parts.config = loop_config(step.runner, run, steps, accumulation);
   parts.config.validate_first = true;
   log_info("policy ready", {{"policy", task.inputs.policy.type},
-                            {"parameters", nn::count_params(*task.model)},
+                            {"parameters", num_params},
                             {"dtype", task.inputs.policy.dtype},
                             {"steps", steps},
-                            {"accumulation", parts.config.accumulation}});
+                            {"accumulation", accumulation}});
   auto policy_task = std::make_unique<GuidedPolicyTask>(std::move(task));
   const GuidedPolicyTask& trained = *policy_task;
   parts.task = std::move(policy_task);
-  const auto lock = run.start(config::print(step), !checkpoint.empty());
+  const auto lock = start_folder(run, config::print(step), !checkpoint.empty(), *group);
   train::Trainer trainer(std::move(parts));
   const train::Closing closing = trainer.run();
+  if (!group->is_main()) {
+    return TrainingReport::of_helper();
+  }
   return report_of(trainer, closing, run, run.best(), trained.best(), trained.last_validation());
 }
 

@@ -8,6 +8,7 @@
 #include "base/text.h"
 #include "recap/policy_loss.h"
 #include "recap/policy_validation.h"
+#include "recap/ranks.h"
 #include "tensor/tensor.h"
 #include "train/batch_source.h"
 #include "train/noise.h"
@@ -20,7 +21,7 @@ uint64_t seed_of(const PolicyStep& step) {
 }
 
 int64_t accumulation_of(const GuidedPolicyParts& parts) {
-  return parts.step.actor.global_batch_size / parts.step.actor.micro_batch_size / parts.world;
+  return micro_batches(parts.step.actor, parts.group->world());
 }
 
 data::LoaderConfig training_loader(const GuidedPolicyParts& parts) {
@@ -39,10 +40,10 @@ GuidedPolicyTask::GuidedPolicyTask(GuidedPolicyParts parts)
       step_(parts_.first_step) {}
 
 void GuidedPolicyTask::fetch() {
-  const int64_t number = loader_.step(), drawn = number * parts_.world + parts_.rank;
-  const std::vector<int64_t> positions = parts_.order->batch(number).positions;
+  const RecapOrder::StepPlace at = parts_.order->step_place(loader_.step());
+  const std::vector<int64_t> positions = parts_.order->batch(loader_.step()).positions;
   data::RawBatch raw = loader_.next();
-  const std::vector<float> u = draw_routing(seed_of(parts_.step), drawn, raw.size());
+  const std::vector<float> u = draw_routing(seed_of(parts_.step), at.step, at.first, raw.size());
   labels_.clear();
   routes_.clear();
   for (size_t i = 0; i < positions.size(); ++i) {
@@ -53,8 +54,8 @@ void GuidedPolicyTask::fetch() {
                                         sample.dataset->prompt_or_default(raw.tasks[i]), routes_.back());
   }
   batch_ = parts_.inputs.processor->preprocess(raw);
-  train::FlowDraw draw =
-      train::draw_flow(parts_.inputs.policy, seed_of(parts_.step), train::Stream::kTraining, drawn, raw.size());
+  train::FlowDraw draw = train::draw_flow(parts_.inputs.policy, seed_of(parts_.step), train::Stream::kTraining, at.step,
+                                          raw.size(), at.first);
   noise_ = std::move(draw.noise);
   time_ = std::move(draw.time);
 }
@@ -64,7 +65,7 @@ train::TaskLoss GuidedPolicyTask::forward() {
   metrics_.add(labels_, routes_, loss.per_sample);
   real_dims_ += loss.real_dims;
   ++micro_batches_;
-  return {.loss = loss.loss, .samples = batch_.size()};
+  return {.loss = loss.loss, .samples = batch_.size() * parts_.group->world()};
 }
 
 train::DataSize GuidedPolicyTask::size() const {
@@ -77,10 +78,14 @@ void GuidedPolicyTask::step_done() {
 }
 
 Json GuidedPolicyTask::take_metrics() {
+  std::vector<double> numbers = metrics_.packed();
+  numbers.insert(numbers.end(), {real_dims_, static_cast<double>(micro_batches_)});
+  sum_over_ranks(*parts_.group, numbers);
+  const std::span<const double> sums = numbers;
   Json members = Json::object();
   members["learning_rate"] = learning_rate_ / static_cast<double>(std::max<int64_t>(1, steps_));
-  members["loss_real_dims"] = real_dims_ / static_cast<double>(std::max<int64_t>(1, micro_batches_));
-  for (const auto& [name, value] : metrics_.metrics()) {
+  members["loss_real_dims"] = sums[sums.size() - 2] / std::max(1.0, sums.back());
+  for (const auto& [name, value] : RoutingMetrics::unpacked(sums.first(sums.size() - 2)).metrics()) {
     members[name] = value;
   }
   metrics_.clear();
@@ -94,7 +99,7 @@ bool GuidedPolicyTask::validate(train::MetricsLog& log, int64_t step) {
     return false;
   }
   const double start = wall_seconds();
-  const PolicyValidation validation = validate_policy(*parts_.model, parts_.inputs, parts_.step);
+  const PolicyValidation validation = validate_policy(*parts_.model, parts_.inputs, parts_.step, *parts_.group);
   Json row = validation.row;
   row["time/evaluate"] = wall_seconds() - start;
   log.row(step, row);

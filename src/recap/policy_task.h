@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "data/loader.h"
+#include "dist/group.h"
 #include "models/policy_model.h"
 #include "recap/batch_order.h"
 #include "recap/guidance_routing.h"
@@ -27,15 +28,15 @@ struct GuidedPolicyParts {
   PolicyFacts facts = {};
   std::shared_ptr<models::PolicyModel> model = {};
   std::shared_ptr<const RecapOrder> order = {};
-  int64_t rank = 0, world = 1;
+  std::shared_ptr<dist::Group> group = {};
   int64_t first_step = 0;                                  ///< optimizer steps done before
   std::function<double(int64_t step)> learning_rate = {};  ///< of a step, counted from 0
   BestValue best = {};
 };
 
 /// Advantage-conditioned fine-tuning of pi0 and pi0.5: RECAP's step 4 as a task of train::Trainer. The label enters
-/// through the prompt alone; what is drawn (frames, routes, noise, times, augmentation) depends on the seeds and the
-/// number of the micro batch.
+/// through the prompt alone; what is drawn for a sample (routes, noise, times) depends on the seeds, the step and the
+/// sample's place in it, whatever the ranks and micro batches.
 class GuidedPolicyTask final : public train::Task {
  public:
   explicit GuidedPolicyTask(GuidedPolicyParts parts);

@@ -4,8 +4,8 @@
 #include <utility>
 #include <vector>
 
-#include "base/interrupt.h"
 #include "data/loader.h"
+#include "dist/shared_work.h"
 #include "recap/batch_order.h"
 #include "recap/policy_loss.h"
 #include "recap/value_task.h"
@@ -52,9 +52,9 @@ data::RawBatch with_labels(data::PromptStyle style, const data::RawBatch& raw, c
   return result;
 }
 
-void judge_batch(models::PolicyModel& model, const PolicyInputs& inputs, const PolicyStep& step,
-                 const PolicyDataset& dataset, const data::RawBatch& raw, const std::vector<int64_t>& positions,
-                 ValidationSums& sums) {
+ValidationSums judge_batch(models::PolicyModel& model, const PolicyInputs& inputs, const PolicyStep& step,
+                           const PolicyDataset& dataset, const data::RawBatch& raw,
+                           const std::vector<int64_t>& positions) {
   std::vector<AdvantageLabel> labels;
   for (const int64_t position : positions) {
     const bool is_positive = dataset.labels[static_cast<size_t>(position)] != 0;
@@ -68,21 +68,26 @@ void judge_batch(models::PolicyModel& model, const PolicyInputs& inputs, const P
   };
   const PolicyLoss labelled = losses(labels);
   const PolicyLoss plain = losses(std::vector<AdvantageLabel>(labels.size(), AdvantageLabel::kNone));
+  ValidationSums sums;
   for (size_t i = 0; i < labels.size(); ++i) {
     sums.add(labels[i] == AdvantageLabel::kPositive, labelled.per_sample[i], plain.per_sample[i]);
   }
   sums.add_real_dims(plain.real_dims * static_cast<double>(labels.size()));
+  return sums;
 }
 
 ValidationSums judge_dataset(models::PolicyModel& model, const PolicyInputs& inputs, const PolicyStep& step,
-                             const PolicyDataset& dataset) {
+                             const PolicyDataset& dataset, dist::Group& group) {
   const auto order = std::make_shared<const AscendingOrder>(dataset.num_samples, step.actor.micro_batch_size);
-  data::Loader loader(std::make_shared<const data::Mixture>(dataset.dataset), loader_of(inputs, step), order, 0);
+  data::Loader loader(std::make_shared<const data::Mixture>(dataset.dataset), loader_of(inputs, step),
+                      std::make_shared<const EveryNthBatch>(order, group.rank(), group.world()), 0);
   ValidationSums sums;
-  for (int64_t i = 0; i < order->batches(); ++i) {
-    check_interrupt();
-    judge_batch(model, inputs, step, dataset, loader.next(), order->batch(i).positions, sums);
-  }
+  dist::share_work(
+      group, 0, order->batches(),
+      [&](int64_t i) {
+        return judge_batch(model, inputs, step, dataset, loader.next(), order->batch(i).positions).packed();
+      },
+      [&sums](int64_t, std::span<const double> numbers) { sums.merge(ValidationSums::unpacked(numbers)); });
   return sums;
 }
 
@@ -104,6 +109,25 @@ void ValidationSums::merge(const ValidationSums& other) {
   real_dims_ += other.real_dims_;
 }
 
+std::vector<double> ValidationSums::packed() const {
+  std::vector<double> numbers = {real_dims_};
+  for (const Cell& cell : cells_) {
+    numbers.insert(numbers.end(), {static_cast<double>(cell.count), cell.labelled, cell.plain});
+  }
+  return numbers;
+}
+
+ValidationSums ValidationSums::unpacked(std::span<const double> numbers) {
+  constexpr size_t kOfCell = 3;
+  ValidationSums sums;
+  sums.real_dims_ = numbers[0];
+  for (const size_t i : {size_t{0}, size_t{1}}) {
+    const auto of_cell = numbers.subspan(1 + i * kOfCell, kOfCell);
+    sums.cells_[i] = {.count = static_cast<int64_t>(of_cell[0]), .labelled = of_cell[1], .plain = of_cell[2]};
+  }
+  return sums;
+}
+
 std::map<std::string, double> ValidationSums::metrics(const RoutingRule& rule) const {
   std::map<std::string, double> result;
   const auto mean = [&result](const char* name, double sum, int64_t count) {
@@ -123,13 +147,14 @@ std::map<std::string, double> ValidationSums::metrics(const RoutingRule& rule) c
   return result;
 }
 
-PolicyValidation validate_policy(models::PolicyModel& model, const PolicyInputs& inputs, const PolicyStep& step) {
+PolicyValidation validate_policy(models::PolicyModel& model, const PolicyInputs& inputs, const PolicyStep& step,
+                                 dist::Group& group) {
   const at::NoGradGuard no_graph;
   const RoutingRule rule = rule_of(step);
   PolicyValidation validation{.row = Json::object(), .metrics = {}};
   ValidationSums all;
   for (const PolicyDataset& dataset : inputs.data.val) {
-    const ValidationSums sums = judge_dataset(model, inputs, step, dataset);
+    const ValidationSums sums = judge_dataset(model, inputs, step, dataset, group);
     for (const auto& [name, value] : sums.metrics(rule)) {
       validation.row["eval/" + dataset.name + "/" + name] = value;
     }

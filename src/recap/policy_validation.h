@@ -1,9 +1,12 @@
 #pragma once
 #include <cstdint>
 #include <map>
+#include <span>
 #include <string>
+#include <vector>
 
 #include "base/json.h"
+#include "dist/group.h"
 #include "models/policy_model.h"
 #include "recap/guidance_routing.h"
 #include "recap/policy_setup.h"
@@ -19,6 +22,9 @@ class ValidationSums {
   /// @param sum  over frames, of the loss without label over the robot's own action dimensions
   void add_real_dims(double sum) { real_dims_ += sum; }
   void merge(const ValidationSums& other);
+  /// All of it as numbers, to send to another rank, and back.
+  std::vector<double> packed() const;
+  static ValidationSums unpacked(std::span<const double> numbers);
   int64_t samples() const { return cells_[0].count + cells_[1].count; }
 
   /// loss: of each frame as it is trained when its label is not dropped: with it, but without where only positive
@@ -44,8 +50,9 @@ struct PolicyValidation {
 };
 
 /// Losses on the first samples of every validation dataset, all of them, whatever the batch size. Noise and time of a
-/// frame depend on the seed and the frame alone. Builds no graph.
-/// @throws Error(kInterrupted), Error(kTerminated) between batches
-PolicyValidation validate_policy(models::PolicyModel& model, const PolicyInputs& inputs, const PolicyStep& step);
+/// frame depend on the seed and the frame alone. The ranks share the batches and all get the same. Builds no graph.
+/// @throws Error(kInterrupted), Error(kTerminated) between batches, on all ranks if on any
+PolicyValidation validate_policy(models::PolicyModel& model, const PolicyInputs& inputs, const PolicyStep& step,
+                                 dist::Group& group);
 
 }  // namespace flexor::recap

@@ -12,6 +12,7 @@
 #include "models/value_config.h"
 #include "optim/ema.h"
 #include "schema/policy_config.h"
+#include "train/train_config.h"
 
 namespace flexor::recap {
 
@@ -228,6 +229,7 @@ struct RecapConfig {
   std::string tag = {};  ///< of returns and advantages of all steps
   std::string device = "auto";
   int64_t threads = 0;
+  train::DistSection dist;
   DataSection data;  ///< shared; already part of every step's `data` after load_recap_config
   ReturnsStep returns;
   ValueStep value;

@@ -101,8 +101,8 @@ void fields(config::FieldTable& table, OptimSection& c) {
 
 void fields(config::FieldTable& table, FsdpSection& c) {
   table("strategy", c.strategy, "accepted for scripts").choices({"fsdp", "fsdp2"});
-  table("sharding_strategy", c.sharding_strategy, "how ranks share parameters")
-      .choices({"no_shard", "shard_grad_op", "full_shard", "hybrid_shard"});
+  table("sharding_strategy", c.sharding_strategy, "how ranks share a training, as parallel.strategy of flexor train")
+      .choices({"no_shard", "shard_grad_op", "full_shard", "hybrid_shard", "ddp", "zero1", "zero2", "zero3", "hybrid"});
   table("use_orig_params", c.use_orig_params, "accepted for scripts");
   table("gradient_checkpointing", c.gradient_checkpointing, "compute activations twice instead of keeping them");
 }
@@ -114,6 +114,7 @@ void fields(config::FieldTable& table, RecapConfig& c) {
         "data.advantage_tag");
   table("device", c.device, "where models compute").choices({"auto", "cpu"});
   table("threads", c.threads, "threads of one tensor operation; 0: all cores").range(0, 4096);
+  table.section("dist", c.dist, "communication");
   table.section("data", c.data, "shared: fills what a step's own data does not give");
   table.section("returns", c.returns, "step 1: returns of every frame");
   table.section("value", c.value, "step 2: the value model");

@@ -11,6 +11,7 @@
 #include "base/str_cat.h"
 #include "config/print.h"
 #include "recap/run_check.h"
+#include "recap/run_ranks.h"
 #include "recap/run_step.h"
 #include "recap/stale_files.h"
 
@@ -82,6 +83,17 @@ RecapRun::RecapRun(const RecapConfig& config, const RunOptions& options)
 }
 
 std::vector<StepRow> RecapRun::run() {
+  try {
+    std::vector<StepRow> rows = visit_all();
+    tell_end(*options_.group);
+    return rows;
+  } catch (const Error& error) {
+    tell_stop(*options_.group, error.kind());
+    throw;
+  }
+}
+
+std::vector<StepRow> RecapRun::visit_all() {
   std::vector<StepRow> rows;
   for (const Step step : kSteps) {
     check_interrupt();
@@ -128,7 +140,8 @@ StepRow RecapRun::execute(Step step, StepPlan plan, const std::string& why) {
   std::error_code ignored;
   fs::remove(config_.output_dir + "/report.html", ignored);  // it no longer tells what is there
   try {
-    known.made = run_step(config, step);
+    tell_step(*options_.group, config, step);
+    known.made = run_step(config, step, options_.group);
   } catch (const Error&) {
     known.seconds = earlier_s + wall_seconds() - start;
     state_.save();

@@ -1,9 +1,11 @@
 #pragma once
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "base/folder_lock.h"
 #include "base/json.h"
+#include "dist/shared_work.h"
 #include "recap/recap_config.h"
 #include "recap/run_state.h"
 
@@ -11,7 +13,8 @@ namespace flexor::recap {
 
 struct RunOptions {
   Step from = Step::kReturns, to = Step::kPolicy;
-  bool force = false;  ///< run every step of the range from its start
+  bool force = false;                                         ///< run every step of the range from its start
+  std::shared_ptr<dist::Group> group = dist::group_of_one();  ///< of meet_ranks(): the ranks that share the steps
 };
 
 /// One line of what a run did.
@@ -29,7 +32,8 @@ struct StepRow {
 /// are what they were when it was done is skipped; one that was interrupted, or may take more steps than it took, goes
 /// on; all else starts anew. What is
 /// known of the steps stands in OUT/recap_run.json, the configuration in OUT/config.yaml. Everything that can be
-/// checked before the first step is checked then, and all problems are listed at once.
+/// checked before the first step is checked then, and all problems are listed at once. This is the work of the main
+/// rank; the others call help_with_run().
 class RecapRun {
  public:
   /// @throws Error(kConfig), Error(kFile), Error(kData)
@@ -40,6 +44,7 @@ class RecapRun {
   std::vector<StepRow> run();
 
  private:
+  std::vector<StepRow> visit_all();
   StepRow visit(Step step);
   StepRow execute(Step step, StepPlan plan, const std::string& why);
   void require_done(Step step);
@@ -52,5 +57,10 @@ class RecapRun {
   FolderLock lock_;  ///< of OUT
   RunState state_;
 };
+
+/// What the other ranks do while the main one runs a RecapRun: they take part in the steps that ranks share, 2, 3 and
+/// 4, and wait meanwhile. Returns when the run has ended.
+/// @throws what the steps throw; Error(kRuntime) if the main rank gave up; Error(kInterrupted), Error(kTerminated)
+void help_with_run(RecapConfig config, const std::shared_ptr<dist::Group>& group);
 
 }  // namespace flexor::recap

@@ -219,7 +219,8 @@ void Check::check_policy(const std::vector<Named>& entries) {
     return is_made_later(resolved_path(config_.policy.data, named.entry->dataset_path));
   });
   if (is_there && problems_.empty()) {
-    problems_.attempt([this] { (void)prepare_policy(config_, /*checkpoint=*/"", /*with_labels=*/false); });
+    problems_.attempt(
+        [this] { (void)prepare_policy(config_, /*checkpoint=*/"", /*with_labels=*/false, options_.group->world()); });
   }
 }
 

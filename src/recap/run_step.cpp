@@ -67,18 +67,19 @@ int64_t sum_of(const Json& datasets, std::string_view key) {
 
 }  // namespace
 
-Json run_step(const RecapConfig& config, Step step) {
+Json run_step(const RecapConfig& config, Step step, const std::shared_ptr<dist::Group>& group) {
   switch (step) {
     case Step::kReturns:
       return returns_made(compute_returns(config));
     case Step::kValue:
-      return training_made(trains_ensemble(config) ? train_steam(config) : train_value(config));
+      return training_made(trains_ensemble(config) ? train_steam(config, group) : train_value(config, group));
     case Step::kAdvantages:
-      return advantages_made(labels_with_ensemble(config) ? run_steam_labels(config) : run_advantages(config));
+      return advantages_made(labels_with_ensemble(config) ? run_steam_labels(config, group)
+                                                          : run_advantages(config, group));
     case Step::kPolicy:
       break;
   }
-  return training_made(train_policy(config));
+  return training_made(train_policy(config, group));
 }
 
 std::string shown_result(Step step, const Json& made) {

@@ -138,22 +138,38 @@ SteamPair steam_pair(const SteamDataset& dataset, int64_t item, uint64_t draw, c
 }
 
 SteamOrder::SteamOrder(std::shared_ptr<const SteamData> data, const SteamSection& section, uint64_t seed,
-                       std::shared_ptr<const data::BatchOrder> items, bool fixed)
-    : data_(std::move(data)), section_(section), seed_(seed), items_(std::move(items)), fixed_(fixed), first_item_{0} {
+                       std::shared_ptr<const data::BatchOrder> items, std::shared_ptr<const RecapOrder> drawn)
+    : data_(std::move(data)),
+      section_(section),
+      seed_(seed),
+      items_(std::move(items)),
+      drawn_(std::move(drawn)),
+      first_item_{0} {
   for (const SteamDataset& dataset : data_->train) {
     first_item_.push_back(first_item_.back() + dataset.num_items());
   }
 }
 
+SteamOrder::SteamOrder(std::shared_ptr<const SteamData> data, const SteamSection& section, uint64_t seed,
+                       std::shared_ptr<const RecapOrder> items)
+    : SteamOrder(std::move(data), section, seed, items, items) {}
+
+SteamOrder SteamOrder::with_fixed_strides(std::shared_ptr<const SteamData> data, const SteamSection& section,
+                                          uint64_t seed, std::shared_ptr<const data::BatchOrder> items) {
+  return {std::move(data), section, seed, std::move(items), nullptr};
+}
+
 std::vector<SteamOrder::Placed> SteamOrder::pairs(int64_t step) const {
   std::vector<Placed> result;
   const Batch items = items_->batch(step);
+  const RecapOrder::StepPlace at = drawn_ ? drawn_->step_place(step) : RecapOrder::StepPlace{};
   for (size_t i = 0; i < items.positions.size(); ++i) {
     const int64_t item = items.positions[i];
     const auto next = std::upper_bound(first_item_.begin(), first_item_.end(), item);
     const auto part = static_cast<size_t>(next - first_item_.begin()) - 1;
-    const uint64_t draw = fixed_ ? stream_seed(seed_, kFixedStream, static_cast<uint64_t>(item))
-                                 : stream_seed(seed_, kStrideStream, static_cast<uint64_t>(step), i);
+    const uint64_t draw =
+        drawn_ ? stream_seed(seed_, kStrideStream, static_cast<uint64_t>(at.step), static_cast<uint64_t>(at.first) + i)
+               : stream_seed(seed_, kFixedStream, static_cast<uint64_t>(item));
     result.push_back({steam_pair(data_->train[part], item - first_item_[part], draw, section_, data_->reference_length),
                       data_->mixture->first_position(static_cast<int64_t>(part))});
   }

@@ -50,16 +50,21 @@ SteamPair steam_pair(const SteamDataset& dataset, int64_t item, uint64_t draw, c
 /// Batches of pairs: positions hold the first frames of all pairs, then the second ones.
 class SteamOrder final : public data::BatchOrder {
  public:
-  /// @param items  which items a batch has, numbered over all training datasets
-  /// @param fixed  strides belong to the items; else they are drawn anew for every batch
+  /// @param items  which items a batch has, numbered over all training datasets; strides are drawn for every place of
+  ///               every step anew
   SteamOrder(std::shared_ptr<const SteamData> data, const SteamSection& section, uint64_t seed,
-             std::shared_ptr<const data::BatchOrder> items, bool fixed);
+             std::shared_ptr<const RecapOrder> items);
+  /// The same with strides that belong to the items, whatever their order.
+  static SteamOrder with_fixed_strides(std::shared_ptr<const SteamData> data, const SteamSection& section,
+                                       uint64_t seed, std::shared_ptr<const data::BatchOrder> items);
   Batch batch(int64_t step) const override;
   int64_t num_frames() const override { return items_->num_frames(); }
   data::SamplerState state(int64_t step) const override { return items_->state(step); }
   std::vector<int64_t> labels(int64_t step) const;
 
  private:
+  SteamOrder(std::shared_ptr<const SteamData> data, const SteamSection& section, uint64_t seed,
+             std::shared_ptr<const data::BatchOrder> items, std::shared_ptr<const RecapOrder> drawn);
   struct Placed {
     SteamPair pair;
     int64_t offset;  ///< of the dataset's positions in the mixture
@@ -70,7 +75,7 @@ class SteamOrder final : public data::BatchOrder {
   SteamSection section_;
   uint64_t seed_;
   std::shared_ptr<const data::BatchOrder> items_;
-  bool fixed_;
+  std::shared_ptr<const RecapOrder> drawn_;  ///< null: fixed strides
   std::vector<int64_t> first_item_;
 };
 

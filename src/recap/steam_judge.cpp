@@ -1,7 +1,10 @@
 #include <utility>
 
 #include "data/tokenizer.h"
+#include "dist/same_weights.h"
 #include "models/steam_model.h"
+#include "nn/named_params.h"
+#include "recap/ranks.h"
 #include "recap/steam_labels.h"
 #include "recap/steam_task.h"
 #include "recap/value_setup.h"
@@ -40,16 +43,18 @@ class SteamJudge final : public PairJudge {
 
 }  // namespace
 
-AdvantagesResult run_steam_labels(const RecapConfig& config) {
+AdvantagesResult run_steam_labels(const RecapConfig& config, const std::shared_ptr<dist::Group>& group) {
   const std::string checkpoint = value_checkpoint(config);
+  check_ranks(*group, config, Step::kAdvantages, {{"the ensemble", checkpoint}});
   const ValueModelSection& section = config.advantages.advantage.model;
   ValueModelSection with_tokenizer = section;
   if (section.tokenizer_path.empty() && !data::find_tokenizer(checkpoint).empty()) {
     with_tokenizer.tokenizer_path = checkpoint;
   }
-  SteamJudge judge(models::open_steam(checkpoint, {.autocast = section.precision == "bf16"}),
-                   value_tokenizer(with_tokenizer), config.advantages.data.default_prompt);
-  return label_with_steam(config, judge);
+  auto ensemble = models::open_steam(checkpoint, {.autocast = section.precision == "bf16"});
+  dist::check_same_weights(*group, nn::named_params(*ensemble));
+  SteamJudge judge(std::move(ensemble), value_tokenizer(with_tokenizer), config.advantages.data.default_prompt);
+  return label_with_steam(config, judge, group);
 }
 
 }  // namespace flexor::recap

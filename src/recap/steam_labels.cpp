@@ -1,19 +1,21 @@
 #include "recap/steam_labels.h"
 
 #include <algorithm>
+#include <iterator>
 #include <optional>
+#include <span>
 #include <utility>
 #include <vector>
 
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/file.h"
-#include "base/interrupt.h"
 #include "base/log.h"
 #include "base/progress.h"
 #include "base/str_cat.h"
 #include "data/loader.h"
 #include "data/mixture.h"
+#include "recap/batch_order.h"
 #include "recap/labelled_dataset.h"
 #include "recap/sidecar.h"
 #include "table/parquet_writer.h"
@@ -36,22 +38,30 @@ struct SteamRows {
     }
   }
 
-  void set(const std::vector<int64_t>& anchors, const SteamScores& scores) {
-    const auto fill = [&anchors](const at::Tensor& from, std::vector<double>& to) {
-      const at::Tensor values = from.to(at::kDouble).contiguous();
-      for (size_t i = 0; i < anchors.size(); ++i) {
-        to[static_cast<size_t>(anchors[i])] = values.const_data_ptr<double>()[i];
+  /// Scores of pairs as numbers, a row a pair: what set() takes, on any rank.
+  static std::vector<double> packed(const SteamScores& scores) {
+    const at::Tensor entropy = scores.member_entropy.mean(0);
+    const at::Tensor columns =
+        at::stack({scores.min.to(at::kDouble), scores.mean.to(at::kDouble), scores.min.to(at::kDouble),
+                   scores.variance.to(at::kDouble), scores.expected_stride_normalized.to(at::kDouble),
+                   scores.entropy.to(at::kDouble), entropy.to(at::kDouble),
+                   (scores.member_entropy - entropy).square().mean(0).to(at::kDouble)},
+                  1);
+    const at::Tensor rows = at::cat({columns, scores.member_values.t().to(at::kDouble)}, 1).contiguous();  // [B, 8 + M]
+    return {rows.const_data_ptr<double>(), rows.const_data_ptr<double>() + rows.numel()};
+  }
+
+  void set(const std::vector<int64_t>& anchors, std::span<const double> numbers) {
+    std::vector<double>* const columns[] = {&score,  &mean,    &min,          &variance,
+                                            &stride, &entropy, &entropy_mean, &entropy_variance};
+    for (const int64_t anchor : anchors) {
+      const auto at = static_cast<size_t>(anchor);
+      for (size_t c = 0; c < std::size(columns); ++c) {
+        (*columns[c])[at] = numbers[c];
       }
-    };
-    fill(scores.min, score), fill(scores.mean, mean), fill(scores.min, min), fill(scores.variance, variance);
-    fill(scores.expected_stride_normalized, stride), fill(scores.entropy, entropy);
-    const at::Tensor member_mean = scores.member_entropy.mean(0);
-    fill(member_mean, entropy_mean);
-    fill((scores.member_entropy - member_mean).square().mean(0), entropy_variance);
-    const at::Tensor values = scores.member_values.t().to(at::kDouble).contiguous();  // [B, M]
-    for (size_t i = 0; i < anchors.size(); ++i) {
-      std::copy_n(values.const_data_ptr<double>() + i * members, members,
-                  member_values.begin() + static_cast<std::ptrdiff_t>(static_cast<size_t>(anchors[i]) * members));
+      std::ranges::copy(numbers.subspan(std::size(columns), members),
+                        member_values.begin() + static_cast<std::ptrdiff_t>(at * members));
+      numbers = numbers.subspan(std::size(columns) + members);
     }
   }
 
@@ -96,8 +106,8 @@ class PairsInOrder final : public data::BatchOrder {
   std::vector<int64_t> anchors_, partners_;
 };
 
-void judge_pairs(const LabelledDataset& labelled, const AdvantageSection& section, PairJudge& judge, SteamRows& rows,
-                 AdvantagesResult& result) {
+void judge_pairs(const LabelledDataset& labelled, const AdvantageSection& section, PairJudge& judge, dist::Group& group,
+                 SteamRows& rows, AdvantagesResult& result) {
   const auto order = std::make_shared<const PairsInOrder>(labelled.dataset, judge.bins().k, section.batch_size);
   if (order->num_frames() == 0) {
     return;
@@ -106,19 +116,25 @@ void judge_pairs(const LabelledDataset& labelled, const AdvantageSection& sectio
                                          .prefetch = static_cast<int>(section.prefetch_factor),
                                          .format = judge.format(labelled.slots),
                                          .sampler = {}};
-  data::Loader loader(std::make_shared<const data::Mixture>(labelled.dataset), loader_config, order, 0);
+  data::Loader loader(std::make_shared<const data::Mixture>(labelled.dataset), loader_config,
+                      std::make_shared<const EveryNthBatch>(order, group.rank(), group.world()), 0);
   Progress progress(str_cat("scores of ", labelled.name), order->num_frames(), "frames");
   const double start = wall_seconds();
-  for (int64_t step = 0; step * section.batch_size < order->num_frames(); ++step) {
-    check_interrupt();
+  group.set_label("scores of " + labelled.name);
+  const auto work = [&](int64_t) {
     const data::RawBatch batch = loader.next();
     const double before = wall_seconds();
-    const std::vector<int64_t> anchors = order->anchors(step);
-    rows.set(anchors, judge.scores(batch, labelled.slots));
+    std::vector<double> numbers = SteamRows::packed(judge.scores(batch, labelled.slots));
     result.model_s += wall_seconds() - before;
-    result.judged += static_cast<int64_t>(anchors.size());
+    return numbers;
+  };
+  const auto take = [&](int64_t step, std::span<const double> numbers) {
+    const std::vector<int64_t> anchors = order->anchors(step);
+    rows.set(anchors, numbers);
     progress.advance(static_cast<int64_t>(anchors.size()));
-  }
+  };
+  dist::share_work(group, 0, (order->num_frames() + section.batch_size - 1) / section.batch_size, work, take);
+  result.judged += order->num_frames();
   result.seconds += wall_seconds() - start;
   result.waited_s += loader.waited_s();
 }
@@ -178,9 +194,30 @@ SteamThresholds thresholds_of(const std::vector<LabelledDataset>& datasets, cons
                            .positive_threshold = section.positive_threshold});
 }
 
+/// One dataset's labels and its entry in mixture_config.yaml; the report goes to `result`.
+void write_labels(const LabelledDataset& labelled, const SteamRows& rows, std::optional<double> threshold,
+                  const AdvantageSection& section, const PairJudge& judge, AdvantagesResult& result) {
+  const std::vector<uint8_t> labels = steam_labels(rows.score, threshold);
+  const LabelPool pool{.name = labelled.name, .type = labelled.type, .scores = rows.score};
+  LabelReport report = label_report(pool, labels, {.threshold = result.threshold}, rows.mean);
+  report.sidecar = str_cat(labelled.root, "/meta/", sidecar_name("advantages", section.tag));
+  Json entry = tag_entry(section, judge, report, threshold.value_or(result.threshold));
+  Json made_by = entry;
+  made_by["step"] = "advantages", made_by["method"] = "steam", made_by["tag"] = section.tag;
+  made_by["type"] = labelled.type;
+  write_rows(report.sidecar, rows, labels, made_by);
+  const std::string path = mixture_path(labelled.root);
+  Json noted = read_mixture_config(path);
+  note_tag(noted, section.tag, std::move(entry));
+  write_file_atomic(path, block_yaml(noted));
+  log_info("labels written", {{"file", report.sidecar}, {"frames", report.frames}, {"positive", report.positive}});
+  result.reports.push_back(std::move(report));
+}
+
 }  // namespace
 
-AdvantagesResult label_with_steam(const RecapConfig& config, PairJudge& judge) {
+AdvantagesResult label_with_steam(const RecapConfig& config, PairJudge& judge,
+                                  const std::shared_ptr<dist::Group>& group) {
   const AdvantageSection& section = config.advantages.advantage;
   std::vector<LabelledDataset> datasets;
   for (const DatasetEntry& entry : config.advantages.data.train_data_paths) {
@@ -188,30 +225,19 @@ AdvantagesResult label_with_steam(const RecapConfig& config, PairJudge& judge) {
     (void)read_mixture_config(mixture_path(datasets.back().root));  // before hours of work
   }
   AdvantagesResult result;
+  result.is_main = group->is_main();
   std::vector<SteamRows> rows;
   for (const LabelledDataset& labelled : datasets) {
-    judge_pairs(labelled, section, judge, rows.emplace_back(labelled.dataset, judge.num_members()), result);
+    judge_pairs(labelled, section, judge, *group, rows.emplace_back(labelled.dataset, judge.num_members()), result);
+  }
+  if (!result.is_main) {
+    return result;
   }
   const SteamThresholds thresholds = thresholds_of(datasets, rows, section);
   result.threshold = thresholds.rollout.value_or(thresholds.sft.value_or(0));
   for (size_t i = 0; i < datasets.size(); ++i) {
-    const LabelledDataset& labelled = datasets[i];
-    const std::optional<double> threshold = is_sft(labelled.type) ? thresholds.sft : thresholds.rollout;
-    const std::vector<uint8_t> labels = steam_labels(rows[i].score, threshold);
-    const LabelPool pool{.name = labelled.name, .type = labelled.type, .scores = rows[i].score};
-    LabelReport report = label_report(pool, labels, {.threshold = result.threshold}, rows[i].mean);
-    report.sidecar = str_cat(labelled.root, "/meta/", sidecar_name("advantages", section.tag));
-    Json entry = tag_entry(section, judge, report, threshold.value_or(result.threshold));
-    Json made_by = entry;
-    made_by["step"] = "advantages", made_by["method"] = "steam", made_by["tag"] = section.tag;
-    made_by["type"] = labelled.type;
-    write_rows(report.sidecar, rows[i], labels, made_by);
-    const std::string path = mixture_path(labelled.root);
-    Json noted = read_mixture_config(path);
-    note_tag(noted, section.tag, std::move(entry));
-    write_file_atomic(path, block_yaml(noted));
-    log_info("labels written", {{"file", report.sidecar}, {"frames", report.frames}, {"positive", report.positive}});
-    result.reports.push_back(std::move(report));
+    const std::optional<double> threshold = is_sft(datasets[i].type) ? thresholds.sft : thresholds.rollout;
+    write_labels(datasets[i], rows[i], threshold, section, judge, result);
   }
   return result;
 }

@@ -1,6 +1,5 @@
 #include "recap/steam_step.h"
 
-#include <ATen/Parallel.h>
 #include <algorithm>
 #include <filesystem>
 #include <memory>
@@ -9,13 +8,13 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/file.h"
-#include "base/interrupt.h"
 #include "base/log.h"
 #include "base/str_cat.h"
 #include "base/text.h"
 #include "config/print.h"
 #include "models/steam_model.h"
 #include "nn/named_params.h"
+#include "recap/ranks.h"
 #include "recap/schedule.h"
 #include "recap/steam_task.h"
 #include "recap/training_setup.h"
@@ -23,6 +22,7 @@
 #include "recap/value_setup.h"
 #include "tensor/rng.h"
 #include "tensor/tensor.h"
+#include "train/ranks.h"
 #include "train/trainer.h"
 
 namespace flexor::recap {
@@ -81,7 +81,7 @@ train::LoopConfig member_loop(const ValueStep& step, const ValueRun& run, int64_
 std::unique_ptr<optim::AdamW> make_optimizer(const ValueStep& step, models::SteamEnsemble& ensemble,
                                              train::ParallelContext& parallel) {
   auto optimizer = parallel.make_optimizer(train::parts_of(ensemble), adamw_config(step.actor.optim),
-                                           step.actor.global_batch_size / step.actor.micro_batch_size);
+                                           micro_batches(step.actor, parallel.world()));
   for (optim::Slot& slot : optimizer->slots()) {
     const bool is_backbone =
         slot.name.find(".vision_tower.") != std::string::npos || slot.name.find(".gemma3.") != std::string::npos;
@@ -98,17 +98,10 @@ Json shape_of(const models::SteamConfig& config) {
 
 }  // namespace
 
-ValueReport train_steam(const RecapConfig& config) {
-  install_interrupt_handlers();
+ValueReport train_steam(const RecapConfig& config, const std::shared_ptr<dist::Group>& group) {
   const ValueStep& step = config.value;
-  if (config.threads > 0) {
-    at::set_num_threads(static_cast<int>(config.threads));
-  }
   const ValueRun run(config.output_dir);
-  const std::string checkpoint = resumed_checkpoint(step.runner, run);
-  if (!checkpoint.empty()) {
-    refuse_changes(run.folder() + "/config.yaml", step, kFreeValueKeys);
-  }
+  const std::string checkpoint = begin_training(config, Step::kValue, step, run, kFreeValueKeys, *group);
   const data::Tokenizer tokenizer =
       checkpoint.empty() ? value_tokenizer(step.actor.model) : data::Tokenizer::open(checkpoint);
   auto data = std::make_shared<const SteamData>(open_steam_data(step));
@@ -116,31 +109,29 @@ ValueReport train_steam(const RecapConfig& config) {
   data::check_vocabulary(tokenizer, ensemble->config().architecture.gemma3.vocab_size);
 
   train::TrainerParts parts;
-  parts.parallel = train::single_process();
+  parts.parallel = train::make_context(step.actor.fsdp_config.sharding_strategy, group);
   parts.optimizer = make_optimizer(step, *ensemble, *parts.parallel);
-  BestValue best;
-  if (!checkpoint.empty()) {
-    parts.progress = load_value_state(checkpoint, *parts.optimizer, best);
-    parts.parallel->weights_loaded();
-    log_info("resumed", {{"checkpoint", checkpoint}, {"step", parts.progress.step}});
-  }
+  const BestValue best = start_value_state(parts, checkpoint);
   const RecapSchedule schedule(step.actor.optim, {step.actor.optim.lr, step.actor.optim.value_lr});
   const int64_t E = ensemble->config().ensemble_size;
   parts.learning_rates = [schedule, E](int64_t s) { return schedule.rates(s / E); };
-  const int64_t accumulation = step.actor.global_batch_size / step.actor.micro_batch_size;
-  auto task = std::make_unique<SteamTask>(step, run, std::move(data), ensemble, tokenizer,
-                                          parts.progress.step * accumulation, best);
+  auto task =
+      std::make_unique<SteamTask>(step, run, std::move(data), ensemble, tokenizer, group, parts.progress.step, best);
   SteamTask& steam_task = *task;
   const int64_t steps = total_steps(step.runner, std::max<int64_t>(1, task->steps_per_epoch() / E));
-  parts.config = member_loop(step, run, steps, accumulation);
+  parts.config = member_loop(step, run, steps, micro_batches(step.actor, group->world()));
   parts.task = std::move(task);
-  log_info(
-      "ensemble ready",
-      {{"members", E}, {"parameters", nn::count_params(*ensemble)}, {"steps", steps}, {"accumulation", accumulation}});
+  log_info("ensemble ready", {{"members", E},
+                              {"parameters", nn::count_params(*ensemble)},
+                              {"steps", steps},
+                              {"accumulation", parts.config.accumulation}});
 
-  const auto lock = run.start(config::print(step), !checkpoint.empty());
+  const auto lock = start_folder(run, config::print(step), !checkpoint.empty(), *group);
   train::Trainer trainer(std::move(parts));
   const train::Closing closing = trainer.run();
+  if (!group->is_main()) {
+    return TrainingReport::of_helper();
+  }
   ValueReport report = report_of(trainer, closing, run, run.best(), steam_task.best(), steam_task.last_validation());
   report.steps /= E;
   return report;

@@ -5,9 +5,10 @@
 
 #include "base/clock.h"
 #include "base/file.h"
-#include "base/interrupt.h"
 #include "base/log.h"
 #include "base/text.h"
+#include "dist/shared_work.h"
+#include "recap/ranks.h"
 #include "recap/steam.h"
 #include "recap/value_prompt.h"
 #include "recap/value_task.h"
@@ -20,11 +21,13 @@ namespace {
 constexpr uint64_t kSteamDropoutStream = 5;
 constexpr int64_t kEvalPairs = 10000;
 
-RecapOrderConfig items_config(const ValueStep& step, const SteamData& data) {
+RecapOrderConfig items_config(const ValueStep& step, const SteamData& data, const dist::Group& group) {
   RecapOrderConfig config{.balance = step.data.balance_weights,
                           .seed = step.data.seed,
                           .micro_batch_size = step.actor.micro_batch_size,
-                          .accumulation = step.actor.global_batch_size / step.actor.micro_batch_size};
+                          .accumulation = micro_batches(step.actor, group.world()),
+                          .rank = group.rank(),
+                          .world = group.world()};
   int64_t start = 0;
   for (const SteamDataset& dataset : data.train) {
     config.add_dataset(dataset.num_items(), start, dataset.weight);
@@ -78,24 +81,26 @@ models::SteamBatch steam_batch(const data::RawBatch& raw, const CameraSlots& slo
 }
 
 SteamTask::SteamTask(const ValueStep& step, ValueRun run, std::shared_ptr<const SteamData> data,
-                     std::shared_ptr<models::SteamEnsemble> ensemble, data::Tokenizer tokenizer, int64_t first_batch,
-                     const BestValue& best)
+                     std::shared_ptr<models::SteamEnsemble> ensemble, data::Tokenizer tokenizer,
+                     std::shared_ptr<dist::Group> group, int64_t first_step, const BestValue& best)
     : step_(step),
       run_(std::move(run)),
       data_(std::move(data)),
       ensemble_(std::move(ensemble)),
       tokenizer_(std::move(tokenizer)),
-      items_(std::make_shared<const RecapOrder>(items_config(step, *data_))),
-      order_(std::make_shared<const SteamOrder>(data_, step.actor.steam, static_cast<uint64_t>(step.actor.seed), items_,
-                                                /*fixed=*/false)),
-      loader_(std::make_unique<data::Loader>(
-          data_->mixture, training_loader(step, ensemble_->config(), data_->train.front().slots), order_, first_batch)),
+      group_(std::move(group)),
+      items_(std::make_shared<const RecapOrder>(items_config(step, *data_, *group_))),
+      order_(
+          std::make_shared<const SteamOrder>(data_, step.actor.steam, static_cast<uint64_t>(step.actor.seed), items_)),
+      loader_(std::make_unique<data::Loader>(data_->mixture,
+                                             training_loader(step, ensemble_->config(), data_->train.front().slots),
+                                             order_, first_step * micro_batches(step.actor, group_->world()))),
       best_(best, best.step),
-      loop_step_(first_batch / (step.actor.global_batch_size / step.actor.micro_batch_size)) {}
+      loop_step_(first_step) {}
 
 void SteamTask::fetch() {
-  batch_number_ = loader_->step();
-  labels_ = at::tensor(order_->labels(batch_number_));
+  batch_number_ = items_->number(loader_->step());
+  labels_ = at::tensor(order_->labels(loader_->step()));
   batch_ = steam_batch(loader_->next(), data_->train.front().slots, tokenizer_, ensemble_->config().max_token_len,
                        step_.data.default_prompt);
 }
@@ -103,11 +108,10 @@ void SteamTask::fetch() {
 train::TaskLoss SteamTask::forward() {
   at::Generator dropout = make_generator(
       stream_seed(static_cast<uint64_t>(step_.actor.seed), kSteamDropoutStream, static_cast<uint64_t>(batch_number_)));
-  const auto member = static_cast<size_t>(loop_step_ % ensemble_->config().ensemble_size);
-  const Tensor logits = ensemble_->logits(member, batch_, &dropout);
+  const Tensor logits = ensemble_->logits(static_cast<size_t>(branch()), batch_, &dropout);
   const Tensor losses = smoothed_cross_entropy(logits, labels_, step_.actor.steam.label_smoothing);
   sums_.add(logits.detach(), labels_, losses.detach());
-  return {.loss = losses.mean(), .samples = batch_.size()};
+  return {.loss = losses.mean(), .samples = batch_.size() * group_->world()};
 }
 
 void SteamTask::Sums::add(const Tensor& logits, const Tensor& labels, const Tensor& losses) {
@@ -118,16 +122,27 @@ void SteamTask::Sums::add(const Tensor& logits, const Tensor& labels, const Tens
   count += labels.size(0);
 }
 
+void SteamTask::Sums::add(std::span<const double> numbers) {
+  loss += numbers[0];
+  best += numbers[1];
+  neighbor += numbers[2];
+  count += static_cast<int64_t>(numbers[3]);
+}
+
 train::DataSize SteamTask::size() const {
   return {.num_frames = items_->num_frames(), .num_episodes = data_->mixture->num_episodes()};
 }
 
 Json SteamTask::take_metrics() {
-  const double n = static_cast<double>(std::max<int64_t>(1, sums_.count));
-  const Json metrics = Json::object({{"global_step", loop_step_ / ensemble_->config().ensemble_size},
-                                     {"acc_best", sums_.best / n},
-                                     {"acc_neighbor", sums_.neighbor / n}});
+  std::vector<double> numbers = sums_.packed();
+  sum_over_ranks(*group_, numbers);
   sums_ = Sums();
+  Sums all;
+  all.add(numbers);
+  const double n = static_cast<double>(std::max<int64_t>(1, all.count));
+  const Json metrics = Json::object({{"global_step", loop_step_ / ensemble_->config().ensemble_size},
+                                     {"acc_best", all.best / n},
+                                     {"acc_neighbor", all.neighbor / n}});
   return metrics;
 }
 
@@ -140,24 +155,27 @@ SteamTask::Sums SteamTask::evaluate(const SteamDataset& dataset) {
   data->reference_length = data_->reference_length;
   const auto items = std::make_shared<const AscendingOrder>(
       std::min(dataset.num_items(), dataset.max_samples.value_or(kEvalPairs)), step_.actor.micro_batch_size);
-  const auto order = std::make_shared<const SteamOrder>(data, step_.actor.steam,
-                                                        static_cast<uint64_t>(step_.actor.seed), items, /*fixed=*/true);
+  const auto order = std::make_shared<const SteamOrder>(
+      SteamOrder::with_fixed_strides(data, step_.actor.steam, static_cast<uint64_t>(step_.actor.seed), items));
   data::Loader loader(data->mixture,
                       {.num_workers = worker_count(step_.data.eval_num_workers, step_.data.num_workers),
                        .prefetch = static_cast<int>(step_.data.prefetch_factor),
                        .format = steam_format(ensemble_->config(), dataset.slots),
                        .sampler = {}},
-                      order, 0);
-  Sums sums;
-  for (int64_t i = 0; i < items->batches(); ++i) {
-    check_interrupt();
+                      std::make_shared<const EveryNthBatch>(order, group_->rank(), group_->world()), 0);
+  const auto judge = [&](int64_t i) {
     const Tensor labels = at::tensor(order->labels(i));
     const Tensor all = ensemble_->all_logits(steam_batch(loader.next(), dataset.slots, tokenizer_,
                                                          ensemble_->config().max_token_len, step_.data.default_prompt));
+    Sums batch;
     for (int64_t m = 0; m < all.size(0); ++m) {
-      sums.add(all[m], labels, smoothed_cross_entropy(all[m], labels, step_.actor.steam.label_smoothing));
+      batch.add(all[m], labels, smoothed_cross_entropy(all[m], labels, step_.actor.steam.label_smoothing));
     }
-  }
+    return batch.packed();
+  };
+  Sums sums;
+  dist::share_work(*group_, 0, items->batches(), judge,
+                   [&sums](int64_t, std::span<const double> numbers) { sums.add(numbers); });
   return sums;
 }
 

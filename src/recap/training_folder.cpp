@@ -18,8 +18,14 @@ namespace fs = std::filesystem;
 
 constexpr std::string_view kPrefix = "global_step_";
 
-/// N of "global_step_N".
-std::optional<int64_t> step_of(const std::string& name) {
+[[noreturn]] void refuse(const fs::filesystem_error& error) {
+  throw Error(ErrorKind::kFile, error.code().message(), error.path1().string());
+}
+
+}  // namespace
+
+std::optional<int64_t> TrainingFolder::step_of(const std::string& checkpoint) {
+  const std::string name = fs::path(checkpoint).filename().string();
   int64_t step = 0;
   if (!name.starts_with(kPrefix)) {
     return std::nullopt;
@@ -28,12 +34,6 @@ std::optional<int64_t> step_of(const std::string& name) {
   const auto [end, code] = std::from_chars(first, last, step);
   return code == std::errc() && end == last && step >= 0 ? std::optional(step) : std::nullopt;
 }
-
-[[noreturn]] void refuse(const fs::filesystem_error& error) {
-  throw Error(ErrorKind::kFile, error.code().message(), error.path1().string());
-}
-
-}  // namespace
 
 std::string TrainingFolder::checkpoint(int64_t step) const {
   return str_cat(checkpoints(), "/", kPrefix, step);
@@ -54,11 +54,11 @@ std::string TrainingFolder::lacking_file(const std::string& checkpoint) const {
   return {};
 }
 
-std::optional<std::string> TrainingFolder::newest() const {
+std::optional<std::string> TrainingFolder::newest(int64_t at_most) const {
   std::map<int64_t, std::string, std::greater<>> found;
   std::error_code ignored;
   for (const fs::directory_entry& entry : fs::directory_iterator(checkpoints(), ignored)) {
-    if (const auto step = step_of(entry.path().filename().string())) {
+    if (const auto step = step_of(entry.path().filename().string()); step && *step <= at_most) {
       found[*step] = entry.path().string();
     }
   }

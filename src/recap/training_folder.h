@@ -21,6 +21,7 @@ struct BestValue {
 
 /// What a finished training did.
 struct TrainingReport {
+  bool is_main = true;     ///< false on ranks that only helped: the rest is empty then
   std::string folder;      ///< OUT/value, OUT/policy
   std::string checkpoint;  ///< the last one, .../global_step_N
   std::string best;        ///< by the validation loss, the last one without validation
@@ -29,6 +30,12 @@ struct TrainingReport {
   double samples_per_s = 0;                  ///< without the first steps
   int64_t best_step = -1;                    ///< -1: not validated
   std::map<std::string, double> validation;  ///< metrics of the last validation, without "eval/"
+
+  static TrainingReport of_helper() {
+    TrainingReport report;
+    report.is_main = false;
+    return report;
+  }
 };
 
 /// The folder of one of RECAP's trainings: checkpoints/global_step_N, and links best and last to two of them. Beside
@@ -50,9 +57,11 @@ class TrainingFolder {
   std::string checkpoints() const { return folder_ + "/checkpoints"; }
   std::string checkpoint(int64_t step) const;
   std::string state_file(const std::string& checkpoint) const;
+  /// N of .../global_step_N; nothing for another name.
+  static std::optional<int64_t> step_of(const std::string& checkpoint);
   /// The complete checkpoint with the largest step: folders appear whole, but may be damaged later. Warns of those that
-  /// it passes over.
-  std::optional<std::string> newest() const;
+  /// it passes over. @param at_most  later ones do not count
+  std::optional<std::string> newest(int64_t at_most = INT64_MAX) const;
   /// What `best` points to, else `last`; nothing if there is neither.
   std::optional<std::string> best_or_last() const;
 

@@ -1,13 +1,16 @@
 #include "recap/training_setup.h"
 
+#include <ATen/Parallel.h>
 #include <algorithm>
 #include <utility>
 #include <vector>
 
 #include "base/error.h"
+#include "base/interrupt.h"
 #include "base/log.h"
 #include "base/str_cat.h"
 #include "config/finding.h"
+#include "train/ranks.h"
 
 namespace flexor::recap {
 namespace {
@@ -17,12 +20,17 @@ constexpr int64_t kMaxSkippedSteps = 10;
 
 }  // namespace
 
-std::string resumed_checkpoint(const RunnerSection& runner, const TrainingFolder& run) {
+std::string resumed_checkpoint(const RunnerSection& runner, const TrainingFolder& run, dist::Group& group) {
   if (runner.resume_dir.empty()) {
     return {};
   }
   if (runner.resume_dir == "auto") {
-    const auto newest = run.newest();
+    std::optional<std::string> newest = run.newest();
+    const int64_t step = newest ? TrainingFolder::step_of(*newest).value_or(-1) : -1;
+    const int64_t common = train::agree_on_step(group, step, run.folder());
+    if (common < step) {
+      newest = run.newest(common);
+    }
     if (!newest) {
       log_info("no complete checkpoint yet, starting at step 0", {{"folder", run.folder()}});
     }
@@ -48,6 +56,13 @@ void refuse_changes(const std::string& stored_path, const config::FlatConfig& st
   }
   if (!findings.empty()) {
     throw config::to_error(findings);
+  }
+}
+
+void prepare_process(const RecapConfig& config) {
+  install_interrupt_handlers();
+  if (config.threads > 0) {
+    at::set_num_threads(static_cast<int>(config.threads));
   }
 }
 
@@ -81,6 +96,12 @@ train::LoopConfig loop_config(const RunnerSection& runner, const TrainingFolder&
           .validate_first = false,
           .log_used_lr = true,
           .max_skipped_steps = kMaxSkippedSteps};
+}
+
+std::unique_ptr<FolderLock> start_folder(const TrainingFolder& run, const std::string& config_yaml, bool resumed,
+                                         dist::Group& group) {
+  group.barrier();
+  return group.is_main() ? run.start(config_yaml, resumed) : nullptr;
 }
 
 TrainingReport report_of(const train::Trainer& trainer, const train::Closing& closing, const TrainingFolder& run,

@@ -5,8 +5,10 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "base/str_cat.h"
+#include "dist/preflight.h"
 #include "recap/advantages_step.h"
 #include "recap/file_hashes.h"
+#include "recap/ranks.h"
 #include "recap/value_checkpoint.h"
 #include "recap/value_estimator.h"
 
@@ -117,10 +119,12 @@ std::unique_ptr<FrameJudge> open_value_judge(const RecapConfig& config, const Re
   return judge;
 }
 
-AdvantagesResult run_advantages(const RecapConfig& config) {
-  (void)value_checkpoint(config);  // is there, before all data are read
-  AdvantagesStepRun step(config);
+AdvantagesResult run_advantages(const RecapConfig& config, const std::shared_ptr<dist::Group>& group) {
+  const std::string checkpoint = value_checkpoint(config);  // is there, before all data are read
+  check_ranks(*group, config, Step::kAdvantages, {{"the value checkpoint", checkpoint}});
+  AdvantagesStepRun step(config, group);
   const std::unique_ptr<FrameJudge> judge = open_value_judge(config, step.range());
+  dist::check_alike(*group, {{"the value model", judge->identity().dump()}});
   return step.run(*judge);
 }
 

@@ -118,6 +118,26 @@ void ValueMetrics::add(const ValueMetrics& other) {
   num_neighbor_ += other.num_neighbor_;
 }
 
+std::vector<double> ValueMetrics::packed() const {
+  std::vector<double> numbers = {loss_, bin_error_, num_best_, num_neighbor_};
+  numbers.insert(numbers.end(), values_.begin(), values_.end());
+  numbers.insert(numbers.end(), targets_.begin(), targets_.end());
+  return numbers;
+}
+
+ValueMetrics ValueMetrics::unpacked(std::span<const double> numbers) {
+  constexpr size_t kSums = 4;
+  const size_t count = (numbers.size() - kSums) / 2;
+  ValueMetrics metrics;
+  metrics.loss_ = numbers[0], metrics.bin_error_ = numbers[1];
+  metrics.num_best_ = numbers[2], metrics.num_neighbor_ = numbers[3];
+  for (size_t i = 0; i < count; ++i) {
+    metrics.values_.push_back(static_cast<float>(numbers[kSums + i]));
+    metrics.targets_.push_back(static_cast<float>(numbers[kSums + count + i]));
+  }
+  return metrics;
+}
+
 std::map<std::string, double> ValueMetrics::metrics() const {
   if (values_.empty()) {
     return {};

@@ -40,8 +40,11 @@ struct ValueOutput {
 class ValueMetrics {
  public:
   void add(const ValueOutput& output);
-  /// Adds what another rank gathered; in rank order the result does not depend on who gathers.
+  /// Adds what was gathered elsewhere; batch after batch in one order, the result does not depend on who gathered.
   void add(const ValueMetrics& other);
+  /// All of it as numbers, to send to another rank, and back.
+  std::vector<double> packed() const;
+  static ValueMetrics unpacked(std::span<const double> numbers);
   int64_t count() const { return static_cast<int64_t>(values_.size()); }
   std::span<const float> values() const { return values_; }
   std::span<const float> targets() const { return targets_; }

@@ -1,9 +1,11 @@
 #include "recap/value_setup.h"
 
 #include "base/error.h"
+#include "base/log.h"
 #include "base/str_cat.h"
 #include "config/finding.h"
 #include "models/value_weights.h"
+#include "recap/value_checkpoint.h"
 #include "tensor/rng.h"
 #include "tensor/tensor.h"
 
@@ -85,6 +87,16 @@ std::unique_ptr<models::ValueModel> build_value_model(const ValueStep& step) {
   }
   models::set_trainable(*model, section.freeze_vision_encoder, section.freeze_vlm);
   return model;
+}
+
+BestValue start_value_state(train::TrainerParts& parts, const std::string& checkpoint) {
+  BestValue best;
+  if (!checkpoint.empty()) {
+    parts.progress = load_value_state(checkpoint, *parts.optimizer, best);
+    log_info("resumed", {{"checkpoint", checkpoint}, {"step", parts.progress.step}});
+  }
+  parts.parallel->weights_loaded();
+  return best;
 }
 
 data::Tokenizer value_tokenizer(const ValueModelSection& section) {

@@ -7,6 +7,8 @@
 #include "data/tokenizer.h"
 #include "models/value_model.h"
 #include "recap/recap_config.h"
+#include "recap/training_folder.h"
+#include "train/trainer.h"
 
 namespace flexor::recap {
 
@@ -32,6 +34,10 @@ void require_weights(const ValueModelSection& section);
 /// and head; without paths (but with `architecture`) all of it is random. What is trained is set.
 /// @throws Error(kFile), Error(kCheckpoint), Error(kConfig) if nothing says where the weights are from
 std::unique_ptr<models::ValueModel> build_value_model(const ValueStep& step);
+
+/// Once model and optimizer are made: counters and moments of a checkpoint, "" for none.
+/// @return the best validation so far  @throws Error(kFile), Error(kCheckpoint)
+BestValue start_value_state(train::TrainerParts& parts, const std::string& checkpoint);
 
 /// tokenizer_path, else the one beside model_path or gemma3_path. @throws Error(kFile)
 data::Tokenizer value_tokenizer(const ValueModelSection& section);

@@ -6,10 +6,11 @@
 #include <utility>
 
 #include "base/clock.h"
-#include "base/interrupt.h"
 #include "base/log.h"
 #include "base/text.h"
+#include "dist/shared_work.h"
 #include "recap/categorical.h"
+#include "recap/ranks.h"
 #include "tensor/rng.h"
 #include "tensor/tensor.h"
 
@@ -27,13 +28,13 @@ std::vector<std::string> camera_names(const CameraSlots& slots) {
   return names;
 }
 
-RecapOrderConfig order_config(const ValueStep& step, const ValueData& data, int64_t rank, int64_t world) {
+RecapOrderConfig order_config(const ValueStep& step, const ValueData& data, const dist::Group& group) {
   RecapOrderConfig config{.balance = step.data.balance_weights,
                           .seed = step.data.seed,
                           .micro_batch_size = step.actor.micro_batch_size,
-                          .accumulation = step.actor.global_batch_size / step.actor.micro_batch_size / world,
-                          .rank = rank,
-                          .world = world};
+                          .accumulation = micro_batches(step.actor, group.world()),
+                          .rank = group.rank(),
+                          .world = group.world()};
   for (size_t i = 0; i < data.train.size(); ++i) {
     config.add_dataset(data.train[i].num_samples, data.mixture->first_position(static_cast<int64_t>(i)),
                        data.train[i].weight);
@@ -83,45 +84,51 @@ ValueOutput value_output(ValueEstimator& estimator, const models::ValueBatch& ba
           .v_max = config.v_max};
 }
 
-ValueMetrics evaluate_values(ValueEstimator& estimator, const ValueDataset& dataset, const std::string& default_prompt,
-                             int64_t batch_size, int num_workers, int prefetch) {
+ValueMetrics evaluate_values(ValueEstimator& estimator, const ValueDataset& dataset, const ValidationReading& reading,
+                             dist::Group& group) {
   const at::NoGradGuard no_graph;
-  const auto order = std::make_shared<const AscendingOrder>(dataset.num_samples, batch_size);
+  const auto order = std::make_shared<const AscendingOrder>(dataset.num_samples, reading.batch_size);
   data::Loader loader(std::make_shared<const data::Mixture>(dataset.dataset),
-                      {.num_workers = num_workers,
-                       .prefetch = prefetch,
+                      {.num_workers = reading.num_workers,
+                       .prefetch = reading.prefetch,
                        .format = estimator.format(camera_names(dataset.slots)),
                        .sampler = {}},
-                      order, 0);
-  ValueMetrics metrics;
-  for (int64_t i = 0; i < order->batches(); ++i) {
-    check_interrupt();
+                      std::make_shared<const EveryNthBatch>(order, group.rank(), group.world()), 0);
+  const auto judge = [&](int64_t i) {
     data::RawBatch raw = loader.next();
-    fill_prompts(raw, default_prompt);
+    fill_prompts(raw, reading.default_prompt);
     std::vector<float> targets;
     for (const int64_t position : order->batch(i).positions) {
       targets.push_back(dataset.targets[static_cast<size_t>(position)]);
     }
-    metrics.add(value_output(estimator, estimator.prepare(raw, dataset.slots), at::tensor(targets), nullptr));
-  }
+    ValueMetrics batch;
+    batch.add(value_output(estimator, estimator.prepare(raw, dataset.slots), at::tensor(targets), nullptr));
+    return batch.packed();
+  };
+  ValueMetrics metrics;
+  dist::share_work(group, 0, order->batches(), judge,
+                   [&](int64_t, std::span<const double> numbers) { metrics.add(ValueMetrics::unpacked(numbers)); });
   return metrics;
 }
 
-ValueTask::ValueTask(const ValueStep& step, ValueRun run, ValueData data, ValueEstimator estimator, int64_t rank,
-                     int64_t world, int64_t first_batch, const BestValue& best)
+ValueTask::ValueTask(const ValueStep& step, ValueRun run, ValueData data, ValueEstimator estimator,
+                     std::shared_ptr<dist::Group> group, int64_t first_step, const BestValue& best)
     : step_(step),
       run_(std::move(run)),
       data_(std::move(data)),
       estimator_(std::move(estimator)),
-      order_(std::make_shared<const RecapOrder>(order_config(step, data_, rank, world))),
-      loader_(std::make_unique<data::Loader>(
-          data_.mixture, training_loader(step, estimator_, data_.train.front().slots), order_, first_batch)),
+      group_(std::move(group)),
+      order_(std::make_shared<const RecapOrder>(order_config(step, data_, *group_))),
+      loader_(std::make_unique<data::Loader>(data_.mixture,
+                                             training_loader(step, estimator_, data_.train.front().slots), order_,
+                                             first_step * micro_batches(step.actor, group_->world()))),
       best_(best, best.step) {}
 
 void ValueTask::fetch() {
-  batch_number_ = loader_->step();
+  const int64_t own = loader_->step();
+  batch_number_ = order_->number(own);
   std::vector<float> targets;
-  for (const int64_t position : order_->batch(batch_number_).positions) {
+  for (const int64_t position : order_->batch(own).positions) {
     targets.push_back(data_.target(position));
   }
   data::RawBatch raw = loader_->next();
@@ -138,17 +145,17 @@ train::TaskLoss ValueTask::forward() {
     const at::NoGradGuard no_graph;
     micro_metrics_.emplace_back().add(output);
   }
-  return {.loss = output.losses.mean(), .samples = batch_.size()};
+  return {.loss = output.losses.mean(), .samples = batch_.size() * group_->world()};
 }
 
 train::DataSize ValueTask::size() const {
   return {.num_frames = order_->num_frames(), .num_episodes = data_.mixture->num_episodes()};
 }
 
-/// The reference's step metrics: means over the micro batches. The loss stands in the row already.
+/// The reference's step metrics: means over the micro batches of all ranks. The loss stands in the row already.
 Json ValueTask::take_metrics() {
   Json members = Json::object();
-  for (const auto& [name, value] : mean_batch_metrics(micro_metrics_)) {
+  for (const auto& [name, value] : mean_over_ranks(*group_, mean_batch_metrics(micro_metrics_))) {
     if (name != "loss" && std::isfinite(value)) {
       members[name] = value;
     }
@@ -162,13 +169,14 @@ bool ValueTask::validate(train::MetricsLog& log, int64_t step) {
     return false;
   }
   const double start = wall_seconds();
-  const int workers = worker_count(step_.data.eval_num_workers, step_.data.num_workers);
+  const ValidationReading reading{.batch_size = step_.actor.micro_batch_size,
+                                  .num_workers = worker_count(step_.data.eval_num_workers, step_.data.num_workers),
+                                  .prefetch = static_cast<int>(step_.data.prefetch_factor),
+                                  .default_prompt = step_.data.default_prompt};
   Json row = Json::object();
   std::map<std::string, std::pair<double, int>> sums;
   for (const ValueDataset& dataset : data_.eval) {
-    const ValueMetrics metrics =
-        evaluate_values(estimator_, dataset, step_.data.default_prompt, step_.actor.micro_batch_size, workers,
-                        static_cast<int>(step_.data.prefetch_factor));
+    const ValueMetrics metrics = evaluate_values(estimator_, dataset, reading, *group_);
     for (const auto& [name, value] : metrics.metrics()) {
       row["eval/" + dataset.name + "/" + name] = value;
       sums[name].first += value;

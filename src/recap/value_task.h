@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "data/loader.h"
+#include "dist/group.h"
 #include "recap/batch_order.h"
 #include "recap/recap_config.h"
 #include "recap/value_checkpoint.h"
@@ -18,10 +19,18 @@
 
 namespace flexor::recap {
 
-/// Metrics of a value model on the first samples of a dataset, all of them, whatever the batch size.
-/// @param num_workers  threads that decode  @throws Error(kInterrupted), Error(kTerminated) between batches
-ValueMetrics evaluate_values(ValueEstimator& estimator, const ValueDataset& dataset, const std::string& default_prompt,
-                             int64_t batch_size, int num_workers, int prefetch);
+/// How a dataset is read for validation.
+struct ValidationReading {
+  int64_t batch_size = 1;
+  int num_workers = 0, prefetch = 2;  ///< threads that decode, batches read ahead by each
+  std::string default_prompt = {};
+};
+
+/// Metrics of a value model on the first samples of a dataset, each once, whatever the batch size and the number of
+/// ranks, which share the batches and all get the same.
+/// @throws Error(kInterrupted), Error(kTerminated) between batches, on all ranks if on any
+ValueMetrics evaluate_values(ValueEstimator& estimator, const ValueDataset& dataset, const ValidationReading& reading,
+                             dist::Group& group);
 
 /// Logits, values and losses of a batch beside its targets.
 ValueOutput value_output(ValueEstimator& estimator, const models::ValueBatch& batch, const at::Tensor& targets,
@@ -30,10 +39,10 @@ ValueOutput value_output(ValueEstimator& estimator, const models::ValueBatch& ba
 /// Training of the value model: RECAP's step 2 as a task of train::Trainer.
 class ValueTask final : public train::Task {
  public:
-  /// @param first_batch  micro batches that were given before (resuming)
-  /// @param best         of the run so far
-  ValueTask(const ValueStep& step, ValueRun run, ValueData data, ValueEstimator estimator, int64_t rank, int64_t world,
-            int64_t first_batch, const BestValue& best);
+  /// @param first_step  optimizer steps done before (resuming)
+  /// @param best        of the run so far
+  ValueTask(const ValueStep& step, ValueRun run, ValueData data, ValueEstimator estimator,
+            std::shared_ptr<dist::Group> group, int64_t first_step, const BestValue& best);
 
   int64_t steps_per_epoch() const { return order_->steps_per_epoch(); }
   const std::map<std::string, double>& last_validation() const { return last_validation_; }
@@ -57,11 +66,12 @@ class ValueTask final : public train::Task {
   ValueRun run_;
   ValueData data_;
   ValueEstimator estimator_;
+  std::shared_ptr<dist::Group> group_;
   std::shared_ptr<const RecapOrder> order_;
   std::unique_ptr<data::Loader> loader_;
   BestKeeper best_;
 
-  int64_t batch_number_ = 0;  ///< of the fetched batch, from the start of the run
+  int64_t batch_number_ = 0;  ///< of the fetched batch among those of all ranks, from the start of the run
   models::ValueBatch batch_;
   at::Tensor targets_;
   std::vector<ValueMetrics> micro_metrics_;  ///< since the last log row

@@ -3,8 +3,9 @@
 
 Rows of metrics.jsonl have the same steps and samples and their losses, also of validation, are equal within LOSS,
 relative; all tensors of FILE (default checkpoints/last/pretrained_model/model.safetensors) are equal within WEIGHTS,
-relative to the largest value of each. Left out are the biases of the vision tower's keys: attention does not depend on
-them, so that their gradient is rounding alone, of which AdamW makes full steps in one direction or the other. Prints how far they are apart. Needs nothing but Python.
+relative to the largest value of each. Left out are the biases of a vision tower's keys, also in its in_proj_bias:
+attention does not depend on them, so that their gradient is rounding alone, of which AdamW makes full steps in one
+direction or the other. Prints how far they are apart. Needs nothing but Python.
 """
 import array
 import json
@@ -49,7 +50,9 @@ def tensors(path):
         if entry["dtype"] == "BF16":  # the upper half of a float32
             raw = b"".join(b"\0\0" + raw[i:i + 2] for i in range(0, len(raw), 2))
         if entry["dtype"] in ("F32", "BF16"):
-            yield name, array.array("f", raw)
+            values = array.array("f", raw)
+            third = len(values) // 3
+            yield name, values[:third] + values[2 * third:] if name.endswith("attention.in_proj_bias") else values
 
 
 def weights(run, other, file):
