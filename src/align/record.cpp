@@ -79,7 +79,8 @@ void record_training(models::PolicyModel& model, const schema::BatchFile& file, 
   models::LossOutput output;
   {
     const TapRecorder recorder(recording.sink());
-    output = model.loss(file.batch, file.at("noise"), file.at("time"));
+    const at::Device device = file.batch.tokens.device();
+    output = model.loss(file.batch, file.at("noise").to(device), file.at("time").to(device));
   }
   recording.add("loss", output.loss);
   recording.add("loss_per_sample", output.per_sample);
@@ -96,7 +97,7 @@ void record_training(models::PolicyModel& model, const schema::BatchFile& file, 
 
 void record_sampling(models::PolicyModel& model, const schema::BatchFile& file, Recording& recording) {
   const at::NoGradGuard no_gradients;
-  const Tensor& noise = file.at(file.has("sample_noise") ? "sample_noise" : "noise");
+  const Tensor noise = file.at(file.has("sample_noise") ? "sample_noise" : "noise").to(file.batch.tokens.device());
   models::SampleOptions options{.num_steps = model.config().num_inference_steps, .rtc = std::nullopt};
   Tensor actions;
   {

@@ -7,7 +7,9 @@
 #include "cli/policy_folder.h"
 #include "cli/threads.h"
 #include "config/command_line.h"
+#include "dist/choose_device.h"
 #include "models/open_model.h"
+#include "nn/named_params.h"
 #include "schema/batch_file.h"
 
 namespace flexor::cli {
@@ -17,7 +19,7 @@ struct AlignRecordOptions {
   std::string policy, batch, output;
   std::optional<std::string> dtype;
   bool backward = false, savings = false, json = false;
-  std::string rope_frequencies = "reference", attention = "exact";
+  std::string rope_frequencies = "reference", attention = "exact", device = "auto";
   int64_t threads = 0;
 };
 
@@ -30,6 +32,7 @@ void fields(config::FieldTable& table, AlignRecordOptions& o) {
   table("savings", o.savings, "leave the exact savings on: shapes then differ from the reference's");
   table("rope_frequencies", o.rope_frequencies, "in bfloat16").choices({"reference", "exact"});
   table("attention", o.attention, "softmax written out, or the fused kernel").choices({"exact", "fused"});
+  dist::add_device_flag(table, o.device);
   table("threads", o.threads, "0: LibTorch's choice").range(0, 1024);
   table("json", o.json, "print one JSON object instead of text");
 }
@@ -38,13 +41,16 @@ int run_align_record(const Args& args, const Io& io) {
   const auto options = config::parse<AlignRecordOptions>(args);
   set_threads(options.threads);
   check_output_file(options.output);
-  const schema::BatchFile batch = schema::read_batch_file(options.batch);
+  schema::BatchFile batch = schema::read_batch_file(options.batch);
   const models::ComputeOptions compute{.exact_savings = options.savings,
                                        .fused_attention = options.attention == "fused",
                                        .reference_rope = options.rope_frequencies == "reference",
                                        .autocast = false,
                                        .gradient_checkpointing = false};
+  const at::Device device = dist::choose_device(options.device);
   const auto model = models::open_model(policy_folder(options.policy), options.dtype, compute);
+  nn::move_params(*model, device);
+  batch.batch = schema::on_device(std::move(batch.batch), device);
   const std::vector<NamedTensor> tensors =
       align::record(*model, batch, {.backward = options.backward, .savings = options.savings});
   write_safetensors(options.output, tensors);

@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/str_cat.h"
 #include "cli/policy_folder.h"
+#include "dist/choose_device.h"
 
 namespace flexor::cli {
 
@@ -29,6 +30,7 @@ void fields(config::FieldTable& table, BenchSource& s) {
   table("config", s.config, "instead of both, or beside them: a training configuration").value_name("FILE");
   table.rest("key=value", s.overrides, "keys of a training configuration");
   table("dtype", s.dtype, "default: as config.json says").choices({"float32", "bfloat16", "bfloat16_autocast"});
+  dist::add_device_flag(table, s.device);
   table("threads", s.threads, "0: LibTorch's choice").range(0, 1024);
 }
 
@@ -49,6 +51,9 @@ train::RunPlan bench_plan(const BenchSource& source, std::vector<std::string> mo
   }
   if (source.dtype) {
     set("policy.dtype", *source.dtype);
+  }
+  if (!source.device.empty()) {
+    set("device", source.device);
   }
   if (source.threads) {
     set("threads", *source.threads);

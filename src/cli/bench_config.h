@@ -17,7 +17,7 @@ train::TrainConfig bench_train_config(const std::vector<std::string>& files, std
 /// keys.
 struct BenchSource {
   std::vector<std::string> config, overrides;
-  std::string policy, batch;
+  std::string policy, batch, device;
   std::optional<std::string> dtype;
   std::optional<int64_t> threads;
 };

@@ -8,6 +8,8 @@
 #include "cli/start_noise.h"
 #include "cli/threads.h"
 #include "config/command_line.h"
+#include "device/device.h"
+#include "dist/choose_device.h"
 #include "tensor/tensor.h"
 #include "train/policy_setup.h"
 
@@ -47,16 +49,18 @@ int run_bench_sample(const Args& args, const Io& io) {
   const at::NoGradGuard no_gradients;
   const schema::BatchFile file = schema::read_batch_file(plan.config.batch_file);
   const Stopwatch opening;
+  const at::Device device = dist::choose_device(plan.config.device);
+  const schema::Batch batch = schema::on_device(file.batch, device);
   const auto model = train::build_model(plan, config);
   const double open_s = opening.wall_s();
   const models::SampleOptions sampling{.num_steps = options.num_steps.value_or(config.num_inference_steps),
                                        .rtc = std::nullopt};
-  const Tensor noise = start_noise(file, config, options.seed);
+  const Tensor noise = device::place(start_noise(file, config, options.seed), device);
   Timings timings;
   Tensor actions;
   for (int64_t i = 0; i < options.warmup + options.steps; ++i) {
     const Stopwatch watch;
-    actions = model->sample(file.batch, noise, sampling);
+    actions = model->sample(batch, noise, sampling).cpu();
     if (i >= options.warmup) {
       watch.stop(timings);
     }
@@ -68,6 +72,7 @@ int run_bench_sample(const Args& args, const Io& io) {
                                                                {"type", config.type},
                                                                {"batch", batch_size},
                                                                {"attention", plan.config.attention.impl},
+                                                               {"device", device.str()},
                                                                {"num_steps", sampling.num_steps},
                                                                {"warmup", options.warmup}})},
                                     {"latency_s", summary(timings.wall_s)},

@@ -1,5 +1,6 @@
 #include "cli/bench_steps.h"
 
+#include "device/device.h"
 #include "tensor/tensor.h"
 
 namespace flexor::cli {
@@ -9,6 +10,7 @@ namespace {
 class Lap {
  public:
   void add_to(double& sum) {
+    device::synchronize();
     sum += watch_.wall_s();
     watch_ = Stopwatch();
   }

@@ -6,6 +6,7 @@
 #include "cli/commands.h"
 #include "cli/threads.h"
 #include "config/command_line.h"
+#include "device/device.h"
 #include "tensor/tensor.h"
 #include "train/train.h"
 
@@ -67,6 +68,7 @@ Json workload(const train::TrainConfig& config, const train::TrainerParts& run, 
                        {"accumulation", run.config.accumulation},
                        {"master_dtype", policy.dtype == "bfloat16" ? config.optimizer.master_dtype : "none"},
                        {"attention", config.attention.impl},
+                       {"device", device::current().str()},
                        {"lora_r", lora_rank(config.lora)},
                        {"ema", config.ema.enable},
                        {"gradient_checkpointing", policy.gradient_checkpointing},

@@ -7,6 +7,8 @@
 #include "cli/commands.h"
 #include "cli/threads.h"
 #include "config/command_line.h"
+#include "device/device.h"
+#include "dist/choose_device.h"
 #include "models/flow_sketch.h"
 #include "models/value_weights.h"
 #include "nn/named_params.h"
@@ -23,7 +25,7 @@ namespace flexor::cli {
 namespace {
 
 struct BenchValueOptions {
-  std::string model, batch, precision = "fp32";
+  std::string model, batch, precision = "fp32", device = "auto";
   bool inference = false, json = false, gradient_checkpointing = false;
   int64_t batch_size = 16, cameras = 2, prompt_tokens = 16, steps = 5, warmup = 1, threads = 0;
   double lr = 5e-5, value_lr = 1e-4;
@@ -43,6 +45,7 @@ void fields(config::FieldTable& table, BenchValueOptions& o) {
   table("gradient_checkpointing", o.gradient_checkpointing, "recompute activations in the backward pass");
   table("lr", o.lr, "learning rate").range(0, 1);
   table("value_lr", o.value_lr, "the same of the value head").range(0, 1);
+  dist::add_device_flag(table, o.device);
   table("threads", o.threads, "0: LibTorch's choice").range(0, 1024);
   table("steps", o.steps, "steps to measure").range(1, 1e6);
   table("warmup", o.warmup, "steps before that").range(0, 1e6);
@@ -93,6 +96,17 @@ Workload random_workload(const BenchValueOptions& o, const models::ValueConfig& 
   return work;
 }
 
+Workload on_device(Workload work, const at::Device& device) {
+  for (models::ValueCamera& camera : work.batch.cameras) {
+    camera.pixels = device::place(camera.pixels, device);
+    camera.mask = device::place(camera.mask, device);
+  }
+  work.batch.tokens = device::place(work.batch.tokens, device);
+  work.batch.token_mask = device::place(work.batch.token_mask, device);
+  work.targets = device::place(work.targets, device);
+  return work;
+}
+
 std::unique_ptr<optim::AdamW> make_optimizer(models::ValueModel& model, const BenchValueOptions& o) {
   auto optimizer = std::make_unique<optim::AdamW>(
       nn::named_params(model),
@@ -137,9 +151,12 @@ int run_bench_value(const Args& args, const Io& io) {
   const models::ValueOptions options{.autocast = o.precision == "bf16",
                                      .gradient_checkpointing = o.gradient_checkpointing};
   const int64_t resident_before = resident_bytes();
+  const at::Device device = dist::choose_device(o.device);
   const auto model = models::open_value_model(o.model, recap::value_config({}), options);
+  nn::move_params(*model, device);
   models::set_trainable(*model, /*freeze_vision_encoder=*/false, /*freeze_vlm=*/false);
-  const Workload work = o.batch.empty() ? random_workload(o, model->config()) : read_workload(o.batch);
+  const Workload work =
+      on_device(o.batch.empty() ? random_workload(o, model->config()) : read_workload(o.batch), device);
   const auto optimizer = make_optimizer(*model, o);
   Timings timings;
   std::vector<double> results;
@@ -157,6 +174,7 @@ int run_bench_value(const Args& args, const Io& io) {
                     {"model", o.model},
                     {"batch", batch_size},
                     {"precision", o.precision},
+                    {"device", device.str()},
                     {"step_s", summary(timings.wall_s)},
                     {"step_cpu_s", summary(timings.cpu_s)},
                     {o.inference ? "mean_values" : "losses", Json(results)},

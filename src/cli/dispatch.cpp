@@ -17,6 +17,7 @@
 #include "cli/commands.h"
 #include "cli/help_text.h"
 #include "cli/rank_zero.h"
+#include "device/out_of_memory.h"
 
 namespace flexor::cli {
 namespace {
@@ -145,13 +146,6 @@ int run(std::vector<std::string> arguments, const Io& io) {
   }
 }
 
-/// LibTorch says so with an exception of its own.
-bool is_out_of_memory(const std::exception& error) {
-  return dynamic_cast<const std::bad_alloc*>(&error) != nullptr ||
-         std::strstr(error.what(), "can't allocate memory") != nullptr ||
-         std::strstr(error.what(), "out of memory") != nullptr;
-}
-
 /// `flexor ... | head` is no error.
 bool reader_is_gone() {
   pollfd out{.fd = STDOUT_FILENO, .events = POLLOUT, .revents = 0};
@@ -177,10 +171,8 @@ int dispatch(const std::vector<std::string>& arguments, const Io& io) {
   } catch (const Error& error) {
     return report(error, io);
   } catch (const std::exception& error) {
-    if (is_out_of_memory(error)) {
-      return report(Error(ErrorKind::kRuntime, "out of memory", {},
-                          "a smaller batch_size, policy.gradient_checkpointing=true or a bfloat16 dtype needs less"),
-                    io);
+    if (device::is_out_of_memory(error)) {
+      return report(device::out_of_memory(error, {}, {}), io);
     }
     return report(to_error(error), io);
   } catch (...) {

@@ -4,6 +4,7 @@
 #include "base/log.h"
 #include "base/str_cat.h"
 #include "cli/commands.h"
+#include "cli/doctor_devices.h"
 #include "cli/doctor_launch.h"
 #include "cli/doctor_system.h"
 #include "config/command_line.h"

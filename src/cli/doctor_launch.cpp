@@ -6,7 +6,10 @@
 #include "base/clock.h"
 #include "base/str_cat.h"
 #include "base/text.h"
-#include "dist/backend_search.h"
+#include "device/backend.h"
+#include "device/backend_search.h"
+#include "device/device.h"
+#include "dist/choose_device.h"
 #include "dist/cpu_mask.h"
 #include "dist/group.h"
 #include "dist/variable_notes.h"
@@ -18,16 +21,18 @@ namespace {
 
 using State = DoctorItem::State;
 
-/// Median seconds of an all-reduce of `bytes`. @throws Error(kRuntime) for a sum that is wrong, or as Group
-double all_reduce_seconds(dist::Group& group, int64_t bytes) {
+/// Median seconds of an all-reduce of `bytes` on `device`. @throws Error(kRuntime) for a sum that is wrong, or as Group
+double all_reduce_seconds(dist::Group& group, int64_t bytes, const at::Device& device) {
   constexpr int kRounds = 5;
   std::vector<double> seconds;
   for (int round = 0; round <= kRounds; ++round) {
-    Tensor tensor =
-        at::full({bytes / static_cast<int64_t>(sizeof(float))}, static_cast<double>(group.rank() + 1), at::kFloat);
+    Tensor tensor = at::full({bytes / static_cast<int64_t>(sizeof(float))}, static_cast<double>(group.rank() + 1),
+                             at::TensorOptions().dtype(at::kFloat).device(device));
+    device::synchronize();
     group.barrier();
     const double start = wall_seconds();
     group.all_reduce(tensor);
+    device::synchronize();
     seconds.push_back(wall_seconds() - start);
     const auto world = static_cast<double>(group.world());
     const double expected = world * (world + 1) / 2, found = tensor.max().item<double>(),
@@ -44,11 +49,43 @@ double all_reduce_seconds(dist::Group& group, int64_t bytes) {
 }
 
 bool is_on_ascend(const dist::Env& env) {
-  const auto reports = dist::report_backends(env);
-  return env("ASCEND_TOOLKIT_HOME") || env("ASCEND_RT_VISIBLE_DEVICES") ||
-         std::ranges::any_of(reports, [](const dist::BackendReport& report) {
-           return report.name == "npu" && report.num_device_files > 0;
-         });
+  return env("ASCEND_TOOLKIT_HOME") || env("ASCEND_RT_VISIBLE_DEVICES") || device::count_device_files("npu") > 0;
+}
+
+void add_all_reduces(dist::Group& group, const at::Device& device, DoctorSection& section) {
+  const std::string suffix = device.is_cpu() ? std::string() : " " + device.str();
+  for (const int64_t bytes : {int64_t{4} << 10, int64_t{1} << 20, int64_t{64} << 20}) {
+    const double seconds = all_reduce_seconds(group, bytes, device);
+    const auto world = static_cast<double>(group.world());
+    const double moved = static_cast<double>(bytes) * 2 * (world - 1) / world;  // by each rank, of a ring
+    section.items.push_back({.name = str_cat("all-reduce ", human_bytes(static_cast<double>(bytes)), suffix),
+                             .value = str_cat(short_number(seconds * 1000, 3), " ms, ",
+                                              short_number(moved / seconds / 1e9, 3), " GB/s by each rank")});
+  }
+}
+
+/// Chooses this rank's device of the back end that was opened. @return whether all ranks have one
+bool take_device(dist::Group& group, DoctorSection& section) {
+  const device::Backend* backend = device::opened_backend();
+  bool has_device = backend != nullptr && !backend->collective().empty() && backend->device_count() > 0;
+  std::string reason = "no device";
+  try {
+    if (has_device) {
+      dist::choose_device(backend->name());
+    }
+  } catch (const Error& error) {
+    has_device = false;
+    reason = error.what();
+  }
+  const std::vector<std::string> all = group.gather_bytes(has_device ? "" : reason);
+  for (size_t rank = 0; rank < all.size(); ++rank) {
+    if (!all[rank].empty() && backend != nullptr) {
+      section.items.push_back(
+          {.name = "devices", .value = str_cat("rank ", rank, ": ", all[rank]), .state = State::kWarning});
+      return false;
+    }
+  }
+  return backend != nullptr && std::ranges::all_of(all, &std::string::empty);
 }
 
 }  // namespace
@@ -89,13 +126,10 @@ DoctorSection group_section(const dist::Launch& launch, double timeout_s) {
     const auto group = dist::join_group(launch, {.timeout_s = timeout_s});
     section.items.push_back(
         {.name = "meeting", .value = str_cat(group->world(), " ranks in ", human_seconds(wall_seconds() - start))});
-    for (const int64_t bytes : {int64_t{4} << 10, int64_t{1} << 20, int64_t{64} << 20}) {
-      const double seconds = all_reduce_seconds(*group, bytes);
-      const auto world = static_cast<double>(group->world());
-      const double moved = static_cast<double>(bytes) * 2 * (world - 1) / world;  // by each rank, of a ring
-      section.items.push_back({.name = str_cat("all-reduce ", human_bytes(static_cast<double>(bytes))),
-                               .value = str_cat(short_number(seconds * 1000, 3), " ms, ",
-                                                short_number(moved / seconds / 1e9, 3), " GB/s by each rank")});
+    add_all_reduces(*group, at::kCPU, section);
+    if (take_device(*group, section)) {
+      group->use_device(device::current());
+      add_all_reduces(*group, device::current(), section);
     }
     group->close();
   } catch (const Error& error) {

@@ -14,7 +14,6 @@
 #include "base/control_group.h"
 #include "base/str_cat.h"
 #include "base/text.h"
-#include "dist/backend_search.h"
 #include "dist/cpu_mask.h"
 #include "dist/topology.h"
 #include "media/library_versions.h"
@@ -57,65 +56,10 @@ DoctorItem torch_item() {
   return item;
 }
 
-/// The first "KEY : value" of /proc/cpuinfo or /proc/meminfo.
-std::string proc_value(const char* file, const std::string& key) {
-  std::ifstream stream(file);
-  for (std::string line; std::getline(stream, line);) {
-    if (line.starts_with(key)) {
-      const size_t colon = line.find(':');
-      return std::string(
-          trim_text(std::string_view(line).substr(colon == std::string::npos ? line.size() : colon + 1)));
-    }
-  }
-  return {};
-}
-
 double meminfo_bytes(const std::string& key) {
   constexpr double kKiB = 1024;
   const std::string text = proc_value("/proc/meminfo", key);
   return text.empty() ? 0 : std::strtod(text.c_str(), nullptr) * kKiB;
-}
-
-DoctorItem cpu_item() {
-  const std::string model = proc_value("/proc/cpuinfo", "model name");
-  std::string features = " " + proc_value("/proc/cpuinfo", "flags") + proc_value("/proc/cpuinfo", "Features") + " ";
-  const bool has_bf16 = features.find("bf16 ") != std::string::npos;
-  return {.name = "cpu",
-          .value = str_cat(
-              model.empty() ? "processor" : model, ", kernels for ", at::get_cpu_capability(),
-              has_bf16 ? ", bfloat16 instructions" : ", no bfloat16 instructions: bfloat16 saves memory, not time")};
-}
-
-DoctorItem backend_item(const dist::BackendReport& report) {
-  DoctorItem item{.name = report.name, .value = {}};
-  const bool has_devices = report.num_device_files > 0;
-  const std::string devices = has_devices ? str_cat(report.num_device_files, " device files in /dev, ") : "";
-  if (report.path.empty()) {
-    item.value = str_cat(devices, "no libflexor_", report.name, ".so in ", join_text(report.searched, ", "));
-    item.state = has_devices ? State::kWarning : State::kOk;
-    item.advice = has_devices ? str_cat("this machine computes on the CPU only: put libflexor_", report.name,
-                                        ".so beside the program, or set FLEXOR_BACKEND_PATH")
-                              : "";
-  } else if (!report.problem.empty()) {
-    item.value = str_cat(devices, report.path, ": ", report.problem);
-    item.state = State::kWarning;
-    item.advice = "the library that is named must be found: LD_LIBRARY_PATH";
-  } else {
-    item.value = str_cat(devices, report.path, " can be loaded");
-  }
-  return item;
-}
-
-DoctorItem cann_item(const dist::BackendReport& npu) {
-  const std::string missing = join_text(npu.missing, ", ");
-  DoctorItem item{.name = "npu needs",
-                  .value = str_cat("torch_npu ", TORCH_VERSION, " beside LibTorch ", TORCH_VERSION, ", and of CANN ",
-                                   join_text(dist::cann_libraries(), ", "))};
-  if (npu.num_device_files > 0 && !missing.empty()) {
-    item.state = State::kWarning;
-    item.advice = str_cat("not found: ", missing, "; source CANN's set_env.sh");
-  }
-  return item;
 }
 
 std::string space_text(const std::string& folder) {
@@ -154,6 +98,18 @@ DoctorItem threads_item(size_t num_cores, double allowed_cpus) {
 
 }  // namespace
 
+std::string proc_value(const char* file, const std::string& key) {
+  std::ifstream stream(file);
+  for (std::string line; std::getline(stream, line);) {
+    if (line.starts_with(key)) {
+      const size_t colon = line.find(':');
+      return std::string(
+          trim_text(std::string_view(line).substr(colon == std::string::npos ? line.size() : colon + 1)));
+    }
+  }
+  return {};
+}
+
 DoctorSection program_section() {
   return {.name = "program",
           .items = {{.name = "flexor", .value = FLEXOR_VERSION},
@@ -162,17 +118,6 @@ DoctorSection program_section() {
                     {.name = "Arrow", .value = table::library_version()},
                     {.name = "FFmpeg", .value = media::library_versions()},
                     {.name = "hwloc", .value = str_cat("interface ", dist::hwloc_version())}}};
-}
-
-DoctorSection devices_section(const dist::Env& env) {
-  DoctorSection section{.name = "devices", .items = {cpu_item()}};
-  for (const dist::BackendReport& report : dist::report_backends(env)) {
-    section.items.push_back(backend_item(report));
-    if (report.name == "npu") {
-      section.items.push_back(cann_item(report));
-    }
-  }
-  return section;
 }
 
 DoctorSection threads_section() {

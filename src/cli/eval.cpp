@@ -20,6 +20,7 @@
 #include "data/batch_reader.h"
 #include "data/dataset.h"
 #include "data/episode_split.h"
+#include "dist/choose_device.h"
 #include "dist/preflight.h"
 #include "dist/same_weights.h"
 #include "eval/evaluate.h"
@@ -31,7 +32,7 @@ namespace flexor::cli {
 namespace {
 
 struct EvalOptions {
-  std::string policy, dataset, output, rename_map, tokenizer_path, norm_stats, cache = "auto";
+  std::string policy, dataset, output, rename_map, tokenizer_path, norm_stats, cache = "auto", device = "auto";
   std::vector<int64_t> episodes;
   std::optional<double> split;
   std::optional<int64_t> num_steps;
@@ -60,6 +61,7 @@ void fields(config::FieldTable& table, EvalOptions& o) {
   table("tokenizer_path", o.tokenizer_path, "file or folder; default: from the policy's folder").value_name("PATH");
   table("cache", o.cache, "frame cache to read: auto = the dataset's own when fresh, off, or a path")
       .value_name("PATH");
+  dist::add_device_flag(table, o.device);
   table("threads", o.threads, "0: LibTorch's choice").range(0, 1024);
   table("timeout_s", o.timeout_s, "several ranks: seconds after which one that does not answer is an error")
       .range(1, 1e6);
@@ -154,6 +156,7 @@ policy::PolicyOptions policy_options(const EvalOptions& options) {
   result.dtype = options.dtype;
   result.tokenizer_path = options.tokenizer_path;
   result.norm_stats = options.norm_stats;
+  result.device = dist::choose_device(options.device);
   return result;
 }
 

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "cli/dispatch.h"
+#include "device/backend.h"
 
 namespace {
 
@@ -97,5 +98,8 @@ int main(int argc, char** argv) {
   const int code = flexor::cli::dispatch(std::vector<std::string>(argv + 1, argv + argc), {std::cout, std::cerr});
   std::cout.flush();
   std::cerr.flush();
+  if (const flexor::device::Backend* backend = flexor::device::opened_backend()) {
+    backend->shutdown();
+  }
   ::_exit(code);  // nothing is left to do: a third of the time of `flexor --help` would be LibTorch tidying up
 }

@@ -10,6 +10,7 @@
 #include "cli/start_noise.h"
 #include "cli/threads.h"
 #include "config/command_line.h"
+#include "dist/choose_device.h"
 #include "policy/policy.h"
 #include "schema/batch_file.h"
 #include "tensor/safetensors.h"
@@ -20,7 +21,7 @@ namespace flexor::cli {
 namespace {
 
 struct PredictOptions {
-  std::string policy, batch, output, norm_stats;
+  std::string policy, batch, output, norm_stats, device = "auto";
   std::optional<std::string> dtype;
   std::optional<int64_t> num_steps;
   GuidanceOptions guidance;
@@ -37,6 +38,7 @@ void fields(config::FieldTable& table, PredictOptions& o) {
   table("dtype", o.dtype, "default: as config.json says").choices({"float32", "bfloat16", "bfloat16_autocast"});
   table("norm_stats", o.norm_stats, "openpi's norm_stats.json; default: the policy's statistics").value_name("FILE");
   table("seed", o.seed, "of the noise when the batch has neither sample_noise nor noise");
+  dist::add_device_flag(table, o.device);
   table("threads", o.threads, "0: LibTorch's choice").range(0, 1024);
   table("json", o.json, "print one JSON object instead of text");
 }
@@ -52,6 +54,7 @@ int run_predict(const Args& args, const Io& io) {
   policy::PolicyOptions policy_options;
   policy_options.dtype = options.dtype;
   policy_options.norm_stats = options.norm_stats;
+  policy_options.device = dist::choose_device(options.device);
   policy::Policy policy = policy::Policy::open(folder, policy_options);
   models::SampleOptions sampling = policy.default_sampling();
   sampling.num_steps = options.num_steps.value_or(sampling.num_steps);

@@ -15,6 +15,7 @@
 #include "cli/recap_options.h"
 #include "cli/threads.h"
 #include "config/command_line.h"
+#include "dist/choose_device.h"
 #include "recap/ranks.h"
 #include "recap/recap_report.h"
 #include "recap/run.h"
@@ -170,6 +171,9 @@ int run_recap_run(const Args& args, const Io& io) {
     return 0;
   }
   set_threads(config.threads);
+  if (o.to > Step::kReturns) {
+    dist::choose_device(config.device);  // before the first step
+  }
   const double start = wall_seconds();
   const auto group = recap::meet_ranks(config, steps_of(o));
   const std::vector<StepRow> rows = train::with_ranks(*group, [&] { return run_steps(config, o, group); });

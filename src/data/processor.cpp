@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/str_cat.h"
 #include "base/text.h"
+#include "device/device.h"
 #include "tensor/shape.h"
 #include "tensor/tensor.h"
 
@@ -83,7 +84,7 @@ std::vector<schema::CameraBatch> known_cameras(const ProcessorConfig& config, co
     present.push_back(camera.name);
     const PolicyFeature* feature = find_feature(config, camera.name);
     if (feature != nullptr && feature->type == FeatureType::kVisual) {
-      cameras.push_back({camera.name, camera.pixels.to(device, camera.pixels.scalar_type(), /*non_blocking=*/true)});
+      cameras.push_back({camera.name, device::place(camera.pixels, device)});
     }
   }
   if (cameras.empty()) {
@@ -179,9 +180,7 @@ std::vector<std::string> Processor::prompts(const RawBatch& raw) const {
 }
 
 schema::Batch Processor::preprocess(const RawBatch& raw, const at::Device& device) const {
-  const auto place = [&](const Tensor& tensor) {
-    return tensor.defined() ? tensor.to(device, tensor.scalar_type(), /*non_blocking=*/true) : tensor;
-  };
+  const auto place = [&](const Tensor& tensor) { return device::place(tensor, device); };
   const Tensor state = normalized_state(raw);
   const TokenBatch tokens =
       tokenizer().encode_batch(make_prompts(config_.prompt, raw.tasks, state), config_.max_length);

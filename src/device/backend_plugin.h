@@ -75,7 +75,8 @@ typedef struct flexor_backend_device {
 //   FLEXOR_FUSED_ATTENTION  aten::scaled_dot_product_attention
 //   FLEXOR_FUSED_GEGLU      npu::npu_geglu(Tensor x, int dim, int approximate, bool activate_left) -> (Tensor y,
 //                           Tensor gelu): approximate 1 is the tanh form
-// All but AdamW must be differentiable. The program uses those that it has a place for; doctor prints which.
+// RMS norm, RoPE and GEGLU are differentiable, in float32 and bfloat16: the program compares them with its own formulas
+// when the device is opened, and leaves alone those that disagree.
 typedef enum flexor_fused_use {
   FLEXOR_FUSED_ADAMW = 0,
   FLEXOR_FUSED_RMS_NORM = 1,

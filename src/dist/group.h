@@ -36,8 +36,9 @@ class Pending {
 };
 
 /// Ranks that work together, over c10d. Collectives must be called by all ranks in the same order, from one thread.
-/// CPU tensors go through Gloo. After an error the group is dead: every further call throws the same error at once, and
-/// nothing is waited for, neither in destructors.
+/// CPU tensors go through Gloo, those of a device through its back end once use_device() was called: there a collective
+/// is done when what comes after it on the device may use it, which nobody waits for. After an error the group is dead:
+/// every further call throws the same error at once, and nothing is waited for, neither in destructors.
 ///
 /// Tensors are contiguous. Sums of bfloat16 are rounded to bfloat16 at every hop: send what must be exact as float32 or
 /// float64. The sum of k values is the same on all ranks, to the last bit.
@@ -97,6 +98,11 @@ class Group {
   /// The end of a run that went well: waits until all ranks are here, then lets go of the connections. Without it, the
   /// destructor drops the group without waiting for anybody.
   void close();
+
+  /// Collectives of tensors on this device go through its back end from now on, in sub groups that are made later too;
+  /// those of CPU tensors stay with Gloo. Nothing for the CPU. Called by all ranks, which have agreed on the run.
+  /// @throws Error(kRuntime) with the back end's words, and as the collectives: a first small one is run
+  void use_device(const c10::Device& device);
 
   State& state() { return *state_; }  ///< for dist/ itself
 

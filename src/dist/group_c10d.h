@@ -51,8 +51,9 @@ struct Group::State {
   c10::intrusive_ptr<c10d::Store> store;      ///< null in a group of one
   c10::intrusive_ptr<c10d::ProcessGroup> pg;  ///< null in a group of one
   std::shared_ptr<GroupFate> fate = std::make_shared<GroupFate>();
-  int64_t sub_groups = 0;  ///< made so far
-  int64_t words = 0;       ///< that rank 0 has said so far
+  int64_t sub_groups = 0;             ///< made so far
+  int64_t words = 0;                  ///< that rank 0 has said so far
+  std::optional<c10::Device> device;  ///< whose back end is there beside Gloo
 
   std::chrono::milliseconds timeout() const {
     return std::chrono::milliseconds(static_cast<int64_t>(timeout_s * 1000));
@@ -81,5 +82,8 @@ void keep_for_good(std::any what);
 c10::intrusive_ptr<c10d::ProcessGroup> make_gloo_group(const c10::intrusive_ptr<c10d::Store>& store,
                                                        const Launch& launch, int64_t rank, int64_t world,
                                                        const std::string& name, std::chrono::milliseconds timeout);
+
+/// Puts the back end of `device` beside Gloo. @param name  unique among the groups of the run
+void add_device_backend(Group::State& state, const c10::Device& device, const std::string& name);
 
 }  // namespace flexor::dist

@@ -185,6 +185,9 @@ std::shared_ptr<Group> Group::sub_group(const std::vector<int64_t>& ranks, const
     state->pg = state->guarded("connection of the ranks", [&] {
       return make_gloo_group(state_->store, state_->launch, state->rank, state->world, own, timeout);
     });
+    if (state_->device) {
+      add_device_backend(*state, *state_->device, own);
+    }
   }
   return std::make_shared<Group>(std::move(state));
 }

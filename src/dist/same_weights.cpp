@@ -13,7 +13,7 @@ namespace {
 
 /// "name float [2, 3] 1f2e3d": one line a parameter.
 std::string line_of(const std::string& name, const Tensor& param) {
-  const Tensor values = param.detach().contiguous();
+  const Tensor values = param.detach().cpu().contiguous();
   ContentHash hash;
   hash.add({static_cast<const std::byte*>(values.const_data_ptr()), values.nbytes()});
   std::ostringstream text;

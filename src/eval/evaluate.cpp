@@ -95,9 +95,9 @@ EvalResult evaluate(policy::Policy& policy, const EvalBatches& batches, const Ev
     const Draws draws = draw(raw, policy.config(), options.seed, policy.device());
     const Tensor losses = policy.model().loss(batch, draws.noise, draws.time).per_sample;
     sampling.guided = policy.guided_prompt(raw, options.guidance);
-    const Tensor normalized = policy.model().sample(batch, draws.sample_noise, sampling);
-    const Tensor predicted = policy.processor().unnormalize(normalized, raw.state).cpu();
-    return packed(score_batch(policy.processor(), raw, predicted, losses));
+    const Tensor normalized = policy.model().sample(batch, draws.sample_noise, sampling).cpu();
+    const Tensor predicted = policy.processor().unnormalize(normalized, raw.state);
+    return packed(score_batch(policy.processor(), raw, predicted, losses.cpu()));
   };
   ScoreSums sums;
   std::vector<EvalSample> samples;

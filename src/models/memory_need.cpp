@@ -57,14 +57,18 @@ double min_training_bytes(PolicyModel& model, const StepShape& step) {
 }
 
 void check_training_memory(PolicyModel& model, const StepShape& step) {
-  const double needed = min_training_bytes(model, step), limit = static_cast<double>(memory_limit_bytes());
+  check_training_memory(model, step, static_cast<double>(memory_limit_bytes()), "this machine");
+}
+
+void check_training_memory(PolicyModel& model, const StepShape& step, double limit, const std::string& owner) {
+  const double needed = min_training_bytes(model, step);
   if (limit <= 0 || needed <= limit) {
     return;
   }
   const auto shown = [](double bytes) { return str_cat(std::round(bytes / kGiB * 10) / 10, " GiB"); };
   const schema::PolicyConfig& config = model.config();
   throw Error(ErrorKind::kRuntime,
-              str_cat("a training step needs at least ", shown(needed), " of memory, this machine has ", shown(limit)),
+              str_cat("a training step needs at least ", shown(needed), " of memory, ", owner, " has ", shown(limit)),
               str_cat("batch_size ", step.batch_size, ", policy.chunk_size ", config.chunk_size, ", pictures of ",
                       config.image_resolution[0], " pixels, ", nn::count_params(model), " parameters"),
               "make what is too large smaller; policy.gradient_checkpointing=true, policy.dtype=bfloat16, "

@@ -1,5 +1,6 @@
 #pragma once
 #include <cstdint>
+#include <string>
 
 #include "models/policy_model.h"
 
@@ -21,5 +22,7 @@ double min_training_bytes(PolicyModel& model, const StepShape& step);
 
 /// @throws Error(kRuntime) with both figures if a step cannot fit into this machine's memory
 void check_training_memory(PolicyModel& model, const StepShape& step);
+/// The same for another owner of memory. @param limit  bytes; 0: no limit is known  @param owner  "cuda:0"
+void check_training_memory(PolicyModel& model, const StepShape& step, double limit, const std::string& owner);
 
 }  // namespace flexor::models

@@ -29,13 +29,15 @@ Tensor drop(const Tensor& x, double rate, at::Generator* generator) {
     return x;
   }
   const double keep = 1.0 - rate;
-  return x * (at::empty(x.sizes(), at::kFloat).bernoulli_(keep, *generator) / keep);
+  return x * (at::empty(x.sizes(), at::kFloat).bernoulli_(keep, *generator).to(x.device()) / keep);
 }
 
 Tensor normalised(const Tensor& pixels, const SteamConfig& config) {
   const Tensor unit = pixels.scalar_type() == at::kByte ? pixels.to(at::kFloat) / 255.0 : pixels;
   const auto column = [&](const std::array<double, 3>& values) {
-    return at::tensor(std::vector<double>(values.begin(), values.end()), at::kFloat).view({1, 3, 1, 1});
+    return at::tensor(std::vector<double>(values.begin(), values.end()), at::kFloat)
+        .view({1, 3, 1, 1})
+        .to(pixels.device());
   };
   return (unit - column(config.image_mean)) / column(config.image_std);
 }
@@ -124,7 +126,8 @@ std::vector<ValueCamera> sorted_cameras(std::vector<ValueCamera> cameras) {
 Tensor mean_of_cameras(const Tensor& projected, const std::vector<ValueCamera>& cameras) {
   std::vector<Tensor> masks;
   for (const ValueCamera& camera : cameras) {
-    masks.push_back(camera.mask.defined() ? camera.mask.to(at::kFloat) : at::ones({projected.size(1)}));
+    masks.push_back(camera.mask.defined() ? camera.mask.to(at::kFloat)
+                                          : at::ones({projected.size(1)}, projected.options().dtype(at::kFloat)));
   }
   const Tensor weights = at::stack(masks).unsqueeze(2);  // [C, 2 B, 1]
   return (projected * weights).sum(0) / weights.sum(0).clamp_min(1.0);

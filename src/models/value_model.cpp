@@ -236,7 +236,8 @@ Tensor ValueModel::logits(const ValueBatch& batch, at::Generator* dropout) {
   tap("cls_hidden", hidden);
   if (dropout != nullptr && config_.value_dropout > 0) {
     const double keep = 1.0 - config_.value_dropout;
-    hidden = hidden * (at::empty_like(hidden).bernoulli_(keep, *dropout) / keep);
+    const Tensor kept = at::empty(hidden.sizes(), at::kFloat).bernoulli_(keep, *dropout);  // drawn on the CPU, always
+    hidden = hidden * (kept.to(hidden.device()) / keep);
   }
   return net_.value_proj(hidden);
 }

@@ -1,9 +1,12 @@
 #include "nn/fused_ops.h"
 
 #include <ATen/TensorIterator.h>
+#include <ATen/core/ivalue.h>
 #include <algorithm>
 #include <array>
 
+#include "device/device.h"
+#include "device/fused.h"
 #include "nn/checkpoint.h"
 #include "nn/fused_kernels.h"
 #include "tensor/tensor.h"
@@ -100,6 +103,11 @@ void with_type(const Tensor& tensor, const F& f) {
 
 Tensor fused_geglu(const Tensor& gate, const Tensor& up) {
   if (!takes(gate) || !takes(up) || gate.scalar_type() != up.scalar_type()) {
+    if (gate.device() == device::current() && device::has_fused(device::FusedUse::kGeglu)) {
+      return device::call_fused(device::FusedUse::kGeglu,
+                                {at::cat({gate, up}, -1), /*dim=*/int64_t{-1}, /*approximate: tanh=*/int64_t{1},
+                                 /*activate_left=*/true})[0];
+    }
     return at::gelu(gate, "tanh") * up;
   }
   return custom_gradient(
@@ -154,6 +162,10 @@ Tensor fused_gelu(const Tensor& x) {
 
 Tensor fused_rms_norm(const Tensor& x, const Tensor& weight, double eps) {
   if (!takes(x) || !takes(weight) || weight.scalar_type() != at::kFloat || x.dim() < 2) {
+    if (x.device() == device::current() && device::has_fused(device::FusedUse::kRmsNorm)) {
+      const Tensor factor = (1.0 + weight.to(at::kFloat)).to(x.scalar_type());
+      return device::call_fused(device::FusedUse::kRmsNorm, {x, factor, eps})[0];
+    }
     const Tensor x32 = x.to(at::kFloat);
     const Tensor unit = x32 * at::rsqrt(x32.square().mean(-1, /*keepdim=*/true) + eps);
     return (unit * (1.0 + weight.to(at::kFloat))).to(x.scalar_type());

@@ -21,13 +21,13 @@ void Gemma3Attention::params(ParamVisitor& v) {
 
 Tensor Gemma3Layer::queries(const Tensor& n, const RopeTable& rope, bool fused) const {
   const Tensor q = self_attn.q_norm(split_heads(self_attn.q_proj(n, fused), rope), {}, fused).y;
-  const Tensor rotated = apply_rope(q, rope);
+  const Tensor rotated = apply_rope(q, rope, fused);
   return query_factor == 1.0 ? rotated : rotated * query_factor;
 }
 
 GemmaLayer::KeyValue Gemma3Layer::keys_values(const Tensor& n, const RopeTable& rope, bool fused) const {
   const Tensor k = self_attn.k_norm(split_heads(self_attn.k_proj(n, fused), rope), {}, fused).y;
-  return {apply_rope(k, rope), split_heads(self_attn.v_proj(n, fused), rope)};
+  return {apply_rope(k, rope, fused), split_heads(self_attn.v_proj(n, fused), rope)};
 }
 
 Tensor Gemma3Layer::finish(const Tensor& h, const Tensor& attended, bool fused) const {

@@ -9,11 +9,11 @@ namespace {
 }  // namespace
 
 Tensor GemmaLayer::queries(const Tensor& n, const RopeTable& rope, bool fused) const {
-  return apply_rope(split_heads(self_attn.q_proj(n, fused), rope), rope);
+  return apply_rope(split_heads(self_attn.q_proj(n, fused), rope), rope, fused);
 }
 
 GemmaLayer::KeyValue GemmaLayer::keys_values(const Tensor& n, const RopeTable& rope, bool fused) const {
-  return {apply_rope(split_heads(self_attn.k_proj(n, fused), rope), rope),
+  return {apply_rope(split_heads(self_attn.k_proj(n, fused), rope), rope, fused),
           split_heads(self_attn.v_proj(n, fused), rope)};
 }
 

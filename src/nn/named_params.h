@@ -51,6 +51,17 @@ void for_each_linear(Owner& owner, ForEachLinear::Body body) {
   owner.params(visitor);
 }
 
+/// Puts all parameters on a device; they stay what they are otherwise, and nothing is copied that is there already.
+/// Call it before anything else holds them.
+template <typename Owner>
+void move_params(Owner& owner, const at::Device& device) {
+  for_each_param(owner, [&](const std::string&, at::Tensor& parameter) {
+    if (parameter.device() != device) {
+      parameter = parameter.detach().to(device).set_requires_grad(parameter.requires_grad());
+    }
+  });
+}
+
 /// All parameters by name, in order; tensors share storage with the owner's. The position in this list is the index in
 /// LeRobot's optimizer_state.safetensors (as long as no LoRA is attached).
 template <typename Owner>

@@ -1,5 +1,9 @@
 #include "nn/rope.h"
 
+#include <ATen/core/ivalue.h>
+
+#include "device/device.h"
+#include "device/fused.h"
 #include "nn/checkpoint.h"
 #include "tensor/tensor.h"
 
@@ -25,7 +29,11 @@ RopeTable rope_table(const Tensor& positions, int64_t head_dim, at::ScalarType d
   return {angle.cos().to(dtype), angle.sin().to(dtype)};
 }
 
-Tensor apply_rope(const Tensor& x, const RopeTable& table) {
+Tensor apply_rope(const Tensor& x, const RopeTable& table, bool fused) {
+  if (fused && x.device() == device::current() && device::has_fused(device::FusedUse::kRope)) {
+    return device::call_fused(device::FusedUse::kRope,
+                              {x, at::cat({table.cos, table.cos}, -1), at::cat({table.sin, table.sin}, -1)})[0];
+  }
   // The gradient of a rotation is the rotation back; nothing of x needs to be kept for it.
   return custom_gradient(
       {x}, {table.cos, table.sin},

@@ -16,8 +16,9 @@ struct RopeTable {
 RopeTable rope_table(const at::Tensor& positions, int64_t head_dim, at::ScalarType dtype, bool round_frequency,
                      double base = 10000.0);
 
-/// Rotates the pairs (x[j], x[j + E/2]) of every head. @param x  [B, L, H, E]  @return the same shape and dtype
-at::Tensor apply_rope(const at::Tensor& x, const RopeTable& table);
+/// Rotates the pairs (x[j], x[j + E/2]) of every head. @param x  [B, L, H, E]  @param fused  by an operator of the
+/// device, where it has one  @return the same shape and dtype
+at::Tensor apply_rope(const at::Tensor& x, const RopeTable& table, bool fused = true);
 
 /// [B, L, H E] -> [B, L, H, E] with the table's E.
 at::Tensor split_heads(const at::Tensor& x, const RopeTable& table);

@@ -1,5 +1,6 @@
 #include "optim/adamw.h"
 
+#include <ATen/ops/_foreach_add.h>
 #include <ATen/ops/_fused_adamw.h>
 #include <ATen/ops/linalg_vector_norm.h>
 #include <algorithm>
@@ -46,14 +47,32 @@ void add(Group& group, Slot& slot) {
   if (!slot.exp_avg.defined()) {
     slot.exp_avg = lasting_zeros(source, source.scalar_type());
     slot.exp_avg_sq = lasting_zeros(source, source.scalar_type());
-    slot.steps = at::zeros({}, at::kFloat);
+    slot.steps = at::zeros({}, source.options().dtype(at::kFloat));
   }
-  slot.steps.add_(1.0);
   group.params.push_back(source);
   group.grads.push_back(gradient(slot).contiguous());
   group.exp_avgs.push_back(slot.exp_avg);
   group.exp_avg_sqs.push_back(slot.exp_avg_sq);
   group.steps.push_back(slot.steps);
+}
+
+/// Of all gradients: a float32 norm each, added up in double. The device is waited for once.
+double sum_of_squares(const std::vector<Slot>& slots) {
+  std::vector<Tensor> norms;
+  for (const Slot& slot : slots) {
+    if (gradient(slot).defined()) {
+      norms.push_back(at::linalg_vector_norm(gradient(slot), 2, {}, false, at::kFloat));
+    }
+  }
+  if (norms.empty()) {
+    return 0;
+  }
+  const Tensor all = at::stack(norms).cpu();
+  double sum = 0;
+  for (const float norm : std::span(all.const_data_ptr<float>(), norms.size())) {
+    sum += double{norm} * norm;
+  }
+  return sum;
 }
 
 }  // namespace
@@ -101,13 +120,7 @@ void AdamW::collect_grads() {
 
 double AdamW::clip_grads() {
   const at::NoGradGuard no_graph;
-  double sum = 0.0;
-  for (const Slot& slot : slots_) {
-    if (gradient(slot).defined()) {
-      const double norm = at::linalg_vector_norm(gradient(slot), 2, {}, false, at::kFloat).item<double>();
-      sum += norm * norm;
-    }
-  }
+  const double sum = sum_of_squares(slots_);
   const double norm = std::sqrt(norm_sum_ ? norm_sum_(sum) : sum);
   const double scale = config_.grad_clip_norm > 0 ? config_.grad_clip_norm / (norm + 1e-6) : 1.0;
   if (scale < 1.0) {  // also skips a norm that is not finite; the caller stops then
@@ -138,6 +151,7 @@ void AdamW::step(std::span<const double> lrs) {
     }
   }
   for (auto& [key, group] : groups) {
+    at::_foreach_add_(group.steps, 1.0);
     const double lr = lrs[key.second];
     at::_fused_adamw_(group.params, group.grads, group.exp_avgs, group.exp_avg_sqs, /*max_exp_avg_sqs=*/{}, group.steps,
                       lr, config_.betas[0], config_.betas[1], config_.weight_decay, config_.eps, /*amsgrad=*/false,

@@ -94,7 +94,8 @@ void load_optimizer(AdamW& optimizer, const std::string& folder) {
     } else if (field == "exp_avg_sq") {
       slot.exp_avg_sq = copy_for(slot, stored, entry.name, path);
     } else if (field == "step") {
-      slot.steps = stored.to(at::kFloat).reshape({}).clone();
+      slot.steps = stored.reshape({}).to(slot.source().options().dtype(at::kFloat).requires_grad(false),
+                                         /*non_blocking=*/false, /*copy=*/true);
     }
   }
   for (const Slot& slot : optimizer.slots()) {

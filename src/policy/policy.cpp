@@ -8,22 +8,13 @@
 #include "data/openpi_checkpoint.h"
 #include "models/flow_time.h"
 #include "models/open_model.h"
+#include "nn/named_params.h"
 #include "tensor/tensor.h"
 
 namespace flexor::policy {
 namespace {
 
 namespace fs = std::filesystem;
-
-/// Moves every parameter.
-class Mover final : public nn::ParamVisitor {
- public:
-  explicit Mover(at::Device device) : device_(device) {}
-
- private:
-  void visit(const std::string& /*name*/, at::Tensor& parameter) override { parameter = parameter.to(device_); }
-  at::Device device_;
-};
 
 /// The tokenizer that belongs to a policy: the one that the options name, a copy in the folder, or the local path that
 /// the processor names. Nothing if there is none: prepared tensors need none.
@@ -76,10 +67,7 @@ Policy Policy::open(const std::string& folder, const PolicyOptions& options) {
   if (tokenizer) {
     data::check_vocabulary(*tokenizer, model->config().sizes().vocab_size);
   }
-  if (!options.device.is_cpu()) {
-    Mover mover(options.device);
-    model->params(mover);
-  }
+  nn::move_params(*model, options.device);
   std::optional<LabelTraining> training = read_label_training(folder);
   if (training) {
     data::use_cleaned_tasks(processor);
@@ -136,7 +124,7 @@ ActionChunk Policy::predict(const data::RawBatch& observations, const Tensor& no
     sampling.guided = std::move(guided);
   }
   ActionChunk chunk;
-  chunk.normalized = model_->sample(processor_.preprocess(inputs, device_), noise.to(device_), sampling);
+  chunk.normalized = model_->sample(processor_.preprocess(inputs, device_), noise.to(device_), sampling).cpu();
   chunk.actions = processor_.unnormalize(chunk.normalized, inputs.state);
   return chunk;
 }
@@ -144,7 +132,7 @@ ActionChunk Policy::predict(const data::RawBatch& observations, const Tensor& no
 ActionChunk Policy::predict(const schema::Batch& batch, const Tensor& noise, const models::SampleOptions& options) {
   const at::NoGradGuard no_grad;
   ActionChunk chunk;
-  chunk.normalized = model_->sample(batch, noise.to(device_), options);
+  chunk.normalized = model_->sample(schema::on_device(batch, device_), noise.to(device_), options).cpu();
   const bool relative = processor_.config().relative.enabled && batch.state.defined();
   chunk.actions =
       processor_.unnormalize(chunk.normalized, relative ? processor_.unnormalize_state(batch.state) : Tensor());

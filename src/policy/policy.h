@@ -24,7 +24,7 @@ struct PolicyOptions {
   models::ComputeOptions compute;
 };
 
-/// One chunk of actions per observation. Axes: B batch, T action horizon.
+/// One chunk of actions per observation, on the CPU. Axes: B batch, T action horizon.
 struct ActionChunk {
   at::Tensor normalized;  ///< [B, T, max_action_dim] float32, as the model gives them
   at::Tensor actions;     ///< [B, T, A] float32, physical units; A = real action dims

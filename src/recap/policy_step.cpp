@@ -6,6 +6,7 @@
 
 #include "base/log.h"
 #include "config/print.h"
+#include "dist/choose_device.h"
 #include "nn/named_params.h"
 #include "recap/policy_checkpoint.h"
 #include "recap/policy_setup.h"
@@ -67,6 +68,7 @@ void resume(train::TrainerParts& parts, const PolicyRun& run, GuidedPolicyParts&
 
 PolicyReport train_policy(const RecapConfig& config, const std::shared_ptr<dist::Group>& group) {
   const PolicyStep& step = config.policy;
+  dist::choose_device(config.device);
   const PolicyRun run(config.output_dir);
   const std::string checkpoint = begin_training(config, Step::kPolicy, step, run, kFree, *group);
   train::TrainerParts parts;

@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/text.h"
+#include "device/device.h"
 #include "recap/policy_loss.h"
 #include "recap/policy_validation.h"
 #include "recap/ranks.h"
@@ -53,11 +54,11 @@ void GuidedPolicyTask::fetch() {
     raw.tasks[i] = data::with_advantage(parts_.inputs.processor->config().prompt,
                                         sample.dataset->prompt_or_default(raw.tasks[i]), routes_.back());
   }
-  batch_ = parts_.inputs.processor->preprocess(raw);
-  train::FlowDraw draw = train::draw_flow(parts_.inputs.policy, seed_of(parts_.step), train::Stream::kTraining, at.step,
-                                          raw.size(), at.first);
-  noise_ = std::move(draw.noise);
-  time_ = std::move(draw.time);
+  batch_ = parts_.inputs.processor->preprocess(raw, device::current());
+  const train::FlowDraw draw = train::draw_flow(parts_.inputs.policy, seed_of(parts_.step), train::Stream::kTraining,
+                                                at.step, raw.size(), at.first);
+  noise_ = device::place(draw.noise);
+  time_ = device::place(draw.time);
 }
 
 train::TaskLoss GuidedPolicyTask::forward() {

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "data/loader.h"
+#include "device/device.h"
 #include "dist/shared_work.h"
 #include "recap/batch_order.h"
 #include "recap/policy_loss.h"
@@ -40,7 +41,7 @@ train::FlowDraw draw_frames(const PolicyInputs& inputs, const PolicyStep& step, 
     noise.push_back(draw.noise);
     time.push_back(draw.time);
   }
-  return {at::cat(noise), at::cat(time)};
+  return {device::place(at::cat(noise)), device::place(at::cat(time))};
 }
 
 data::RawBatch with_labels(data::PromptStyle style, const data::RawBatch& raw, const PolicyDataset& dataset,
@@ -63,8 +64,8 @@ ValidationSums judge_batch(models::PolicyModel& model, const PolicyInputs& input
   const train::FlowDraw draw = draw_frames(inputs, step, raw);
   const auto losses = [&](const std::vector<AdvantageLabel>& asked) {
     const data::Processor& processor = *inputs.processor;
-    return policy_loss(model, processor.preprocess(with_labels(processor.config().prompt, raw, dataset, asked)),
-                       draw.noise, draw.time);
+    const data::RawBatch labelled = with_labels(processor.config().prompt, raw, dataset, asked);
+    return policy_loss(model, processor.preprocess(labelled, device::current()), draw.noise, draw.time);
   };
   const PolicyLoss labelled = losses(labels);
   const PolicyLoss plain = losses(std::vector<AdvantageLabel>(labels.size(), AdvantageLabel::kNone));

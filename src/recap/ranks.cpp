@@ -7,6 +7,7 @@
 #include "base/interrupt.h"
 #include "base/str_cat.h"
 #include "config/print.h"
+#include "device/device.h"
 #include "dist/preflight.h"
 #include "dist/shared_work.h"
 #include "tensor/tensor.h"
@@ -93,6 +94,7 @@ void check_ranks(dist::Group& group, const RecapConfig& config, Step step,
   }
   facts.insert(facts.end(), more.begin(), more.end());
   dist::check_alike(group, facts);
+  group.use_device(device::current());
 }
 
 void sum_over_ranks(dist::Group& group, std::span<double> numbers) {

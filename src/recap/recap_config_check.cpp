@@ -4,6 +4,7 @@
 
 #include "base/str_cat.h"
 #include "base/text.h"
+#include "dist/choose_device.h"
 #include "recap/recap_config.h"
 
 namespace flexor::recap {
@@ -161,6 +162,9 @@ bool is_sft(std::string_view type) {
 
 std::vector<Finding> check(const RecapConfig& config, Step step) {
   Rules rules(step);
+  if (auto finding = dist::device_finding(config.device)) {
+    rules.findings.push_back(*std::move(finding));
+  }
   switch (step) {
     case Step::kReturns:
       check_returns(config, rules);

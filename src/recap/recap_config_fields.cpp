@@ -1,4 +1,5 @@
 #include "config/field_table.h"
+#include "dist/choose_device.h"
 #include "recap/recap_config.h"
 
 namespace flexor::recap {
@@ -112,7 +113,7 @@ void fields(config::FieldTable& table, RecapConfig& c) {
   table("tag", c.tag,
         "of returns and advantages: fills data.tag, advantage.returns_tag, advantage.tag, "
         "data.advantage_tag");
-  table("device", c.device, "where models compute").choices({"auto", "cpu"});
+  dist::add_device_key(table, c.device);
   table("threads", c.threads, "threads of one tensor operation; 0: all cores").range(0, 4096);
   table.section("dist", c.dist, "communication");
   table.section("data", c.data, "shared: fills what a step's own data does not give");

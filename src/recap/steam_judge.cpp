@@ -1,6 +1,8 @@
 #include <utility>
 
 #include "data/tokenizer.h"
+#include "device/device.h"
+#include "dist/choose_device.h"
 #include "dist/same_weights.h"
 #include "models/steam_model.h"
 #include "nn/named_params.h"
@@ -32,7 +34,7 @@ class SteamJudge final : public PairJudge {
     const at::NoGradGuard no_graph;
     const models::SteamBatch pairs =
         steam_batch(batch, slots, tokenizer_, ensemble_->config().max_token_len, default_prompt_);
-    return steam_scores(ensemble_->all_logits(pairs), bins());
+    return steam_scores(ensemble_->all_logits(pairs).cpu(), bins());
   }
 
  private:
@@ -44,6 +46,7 @@ class SteamJudge final : public PairJudge {
 }  // namespace
 
 AdvantagesResult run_steam_labels(const RecapConfig& config, const std::shared_ptr<dist::Group>& group) {
+  dist::choose_device(config.device);
   const std::string checkpoint = value_checkpoint(config);
   check_ranks(*group, config, Step::kAdvantages, {{"the ensemble", checkpoint}});
   const ValueModelSection& section = config.advantages.advantage.model;
@@ -52,6 +55,7 @@ AdvantagesResult run_steam_labels(const RecapConfig& config, const std::shared_p
     with_tokenizer.tokenizer_path = checkpoint;
   }
   auto ensemble = models::open_steam(checkpoint, {.autocast = section.precision == "bf16"});
+  nn::move_params(*ensemble, device::current());
   dist::check_same_weights(*group, nn::named_params(*ensemble));
   SteamJudge judge(std::move(ensemble), value_tokenizer(with_tokenizer), config.advantages.data.default_prompt);
   return label_with_steam(config, judge, group);

@@ -12,6 +12,8 @@
 #include "base/str_cat.h"
 #include "base/text.h"
 #include "config/print.h"
+#include "device/device.h"
+#include "dist/choose_device.h"
 #include "models/steam_model.h"
 #include "nn/named_params.h"
 #include "recap/ranks.h"
@@ -65,6 +67,7 @@ std::shared_ptr<models::SteamEnsemble> build_ensemble(const ValueStep& step, con
     models::load_steam_backbone(*ensemble, section.siglip_path, section.gemma3_path);
   }
   models::set_trainable(*ensemble, section.freeze_vision_encoder, section.freeze_vlm);
+  nn::move_params(*ensemble, device::current());
   return ensemble;
 }
 
@@ -100,6 +103,7 @@ Json shape_of(const models::SteamConfig& config) {
 
 ValueReport train_steam(const RecapConfig& config, const std::shared_ptr<dist::Group>& group) {
   const ValueStep& step = config.value;
+  dist::choose_device(config.device);
   const ValueRun run(config.output_dir);
   const std::string checkpoint = begin_training(config, Step::kValue, step, run, kFreeValueKeys, *group);
   const data::Tokenizer tokenizer =

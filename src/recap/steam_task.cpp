@@ -7,6 +7,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/text.h"
+#include "device/device.h"
 #include "dist/shared_work.h"
 #include "recap/ranks.h"
 #include "recap/steam.h"
@@ -67,7 +68,7 @@ models::SteamBatch steam_batch(const data::RawBatch& raw, const CameraSlots& slo
   for (const auto& [slot, name] : slots) {
     const auto found = std::ranges::find(raw.cameras, name, &schema::CameraBatch::name);
     if (found != raw.cameras.end()) {
-      batch.cameras.push_back({.name = slot, .pixels = found->pixels, .mask = {}});
+      batch.cameras.push_back({.name = slot, .pixels = device::place(found->pixels), .mask = {}});
     }
   }
   std::vector<std::string> prompts;
@@ -75,8 +76,8 @@ models::SteamBatch steam_batch(const data::RawBatch& raw, const CameraSlots& slo
     prompts.push_back(steam_prompt(raw.tasks[i].empty() ? default_prompt : raw.tasks[i]));
   }
   data::TokenBatch tokens = encode_prompts(tokenizer, prompts, max_token_len);
-  batch.tokens = std::move(tokens.tokens);
-  batch.token_mask = std::move(tokens.mask);
+  batch.tokens = device::place(tokens.tokens);
+  batch.token_mask = device::place(tokens.mask);
   return batch;
 }
 
@@ -100,7 +101,7 @@ SteamTask::SteamTask(const ValueStep& step, ValueRun run, std::shared_ptr<const 
 
 void SteamTask::fetch() {
   batch_number_ = items_->number(loader_->step());
-  labels_ = at::tensor(order_->labels(loader_->step()));
+  labels_ = device::place(at::tensor(order_->labels(loader_->step())));
   batch_ = steam_batch(loader_->next(), data_->train.front().slots, tokenizer_, ensemble_->config().max_token_len,
                        step_.data.default_prompt);
 }
@@ -164,7 +165,7 @@ SteamTask::Sums SteamTask::evaluate(const SteamDataset& dataset) {
                        .sampler = {}},
                       std::make_shared<const EveryNthBatch>(order, group_->rank(), group_->world()), 0);
   const auto judge = [&](int64_t i) {
-    const Tensor labels = at::tensor(order->labels(i));
+    const Tensor labels = device::place(at::tensor(order->labels(i)));
     const Tensor all = ensemble_->all_logits(steam_batch(loader.next(), dataset.slots, tokenizer_,
                                                          ensemble_->config().max_token_len, step_.data.default_prompt));
     Sums batch;

@@ -6,7 +6,9 @@
 
 #include "base/error.h"
 #include "base/str_cat.h"
+#include "device/device.h"
 #include "models/value_weights.h"
+#include "nn/named_params.h"
 #include "recap/value_prompt.h"
 #include "recap/value_setup.h"
 #include "tensor/tensor.h"
@@ -49,6 +51,7 @@ ValueEstimator ValueEstimator::open(const std::string& checkpoint, const ValueMo
   std::shared_ptr<models::ValueModel> model = models::open_value_model(checkpoint, value_config(section), options);
   data::Tokenizer tokenizer = open_tokenizer(checkpoint, section);
   data::check_vocabulary(tokenizer, model->config().architecture.gemma3.vocab_size);
+  nn::move_params(*model, device::current());
   return {std::move(model), std::move(tokenizer)};
 }
 
@@ -67,8 +70,8 @@ models::ValueBatch ValueEstimator::prepare(const data::RawBatch& raw,
     const auto found = std::ranges::find(raw.cameras, name, &schema::CameraBatch::name);
     if (found != raw.cameras.end()) {
       const bool is_bytes = found->pixels.scalar_type() == at::kByte;
-      batch.cameras.push_back(
-          {.name = slot, .pixels = is_bytes ? found->pixels : found->pixels * 2.0 - 1.0, .mask = {}});
+      const Tensor pixels = device::place(found->pixels);
+      batch.cameras.push_back({.name = slot, .pixels = is_bytes ? pixels : pixels * 2.0 - 1.0, .mask = {}});
     }
   }
   std::vector<std::string> prompts;
@@ -76,8 +79,8 @@ models::ValueBatch ValueEstimator::prepare(const data::RawBatch& raw,
     prompts.push_back(value_prompt(task));
   }
   data::TokenBatch tokens = encode_prompts(tokenizer_, prompts, config().max_token_len);
-  batch.tokens = std::move(tokens.tokens);
-  batch.token_mask = std::move(tokens.mask);
+  batch.tokens = device::place(tokens.tokens);
+  batch.token_mask = device::place(tokens.mask);
   return batch;
 }
 

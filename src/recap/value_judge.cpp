@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "base/str_cat.h"
+#include "dist/choose_device.h"
 #include "dist/preflight.h"
 #include "recap/advantages_step.h"
 #include "recap/file_hashes.h"
@@ -120,6 +121,7 @@ std::unique_ptr<FrameJudge> open_value_judge(const RecapConfig& config, const Re
 }
 
 AdvantagesResult run_advantages(const RecapConfig& config, const std::shared_ptr<dist::Group>& group) {
+  dist::choose_device(config.device);
   const std::string checkpoint = value_checkpoint(config);  // is there, before all data are read
   check_ranks(*group, config, Step::kAdvantages, {{"the value checkpoint", checkpoint}});
   AdvantagesStepRun step(config, group);

@@ -4,7 +4,9 @@
 #include "base/log.h"
 #include "base/str_cat.h"
 #include "config/finding.h"
+#include "device/device.h"
 #include "models/value_weights.h"
+#include "nn/named_params.h"
 #include "recap/value_checkpoint.h"
 #include "tensor/rng.h"
 #include "tensor/tensor.h"
@@ -86,6 +88,7 @@ std::unique_ptr<models::ValueModel> build_value_model(const ValueStep& step) {
     }
   }
   models::set_trainable(*model, section.freeze_vision_encoder, section.freeze_vlm);
+  nn::move_params(*model, device::current());
   return model;
 }
 

@@ -6,6 +6,7 @@
 #include "base/log.h"
 #include "base/process_memory.h"
 #include "config/print.h"
+#include "dist/choose_device.h"
 #include "models/value_weights.h"
 #include "nn/named_params.h"
 #include "recap/ranks.h"
@@ -54,6 +55,7 @@ std::shared_ptr<models::ValueModel> open_model(const ValueStep& step, const std:
 
 ValueReport train_value(const RecapConfig& config, const std::shared_ptr<dist::Group>& group) {
   const ValueStep& step = config.value;
+  dist::choose_device(config.device);
   const ValueRun run(config.output_dir);
   const std::string checkpoint = begin_training(config, Step::kValue, step, run, kFreeValueKeys, *group);
   const data::Tokenizer tokenizer =

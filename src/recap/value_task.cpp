@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/text.h"
+#include "device/device.h"
 #include "dist/shared_work.h"
 #include "recap/categorical.h"
 #include "recap/ranks.h"
@@ -102,7 +103,8 @@ ValueMetrics evaluate_values(ValueEstimator& estimator, const ValueDataset& data
       targets.push_back(dataset.targets[static_cast<size_t>(position)]);
     }
     ValueMetrics batch;
-    batch.add(value_output(estimator, estimator.prepare(raw, dataset.slots), at::tensor(targets), nullptr));
+    batch.add(
+        value_output(estimator, estimator.prepare(raw, dataset.slots), device::place(at::tensor(targets)), nullptr));
     return batch.packed();
   };
   ValueMetrics metrics;
@@ -134,7 +136,7 @@ void ValueTask::fetch() {
   data::RawBatch raw = loader_->next();
   fill_prompts(raw, step_.data.default_prompt);
   batch_ = estimator_.prepare(raw, data_.train.front().slots);
-  targets_ = at::tensor(targets);
+  targets_ = device::place(at::tensor(targets));
 }
 
 train::TaskLoss ValueTask::forward() {

@@ -25,4 +25,7 @@ struct Batch {
   int64_t size() const { return tokens.size(0); }
 };
 
+/// The batch on a device; copies run beside the computation where they can (device::place).
+Batch on_device(Batch batch, const at::Device& device);
+
 }  // namespace flexor::schema

@@ -70,6 +70,9 @@ Json to_json(const LogRow& row) {
   if (row.world > 1) {
     json["comm_wait_s"] = row.comm_wait_s;
   }
+  if (row.peak_memory_gib >= 0) {
+    json["peak_memory_gib"] = row.peak_memory_gib;
+  }
   return json;
 }
 

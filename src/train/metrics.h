@@ -36,6 +36,7 @@ struct LogRow {
   double step_samples = 0;  ///< samples a step, over all ranks
   double comm_wait_s = 0;   ///< of a step: communication that no computation hid; a member of the row with ranks
   int64_t world = 1;
+  double peak_memory_gib = -1;  ///< of the device since the start, by this process; a member of the row on a device
 };
 Json to_json(const LogRow& row);  ///< a row of metrics.jsonl
 

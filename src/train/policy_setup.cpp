@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "base/str_cat.h"
 #include "base/text.h"
+#include "device/device.h"
 #include "models/init.h"
 #include "models/key_map.h"
 #include "models/lora.h"
@@ -109,7 +110,14 @@ std::unique_ptr<models::PolicyModel> empty_model(const TrainConfig& config, sche
 }
 
 void check_memory(const TrainConfig& config, const schema::PolicyConfig& policy, int64_t world) {
-  models::check_training_memory(*trained_model(config, policy), step_shape(config, world));
+  models::StepShape shape = step_shape(config, world);
+  const auto model = trained_model(config, policy);
+  if (const auto memory = device::memory(); memory && memory->free > 0) {
+    shape.from_scratch = true;  // weights are copies there
+    models::check_training_memory(*model, shape, static_cast<double>(memory->free), device::current().str());
+  } else {
+    models::check_training_memory(*model, shape);
+  }
 }
 
 double least_memory(const TrainConfig& config, const schema::PolicyConfig& policy, int64_t world) {
@@ -142,6 +150,7 @@ std::unique_ptr<models::PolicyModel> build_model(const RunPlan& plan, const sche
   if (plan.config.lora.enable) {
     attach_lora(*model, plan.config);
   }
+  nn::move_params(*model, device::current());
   return model;
 }
 

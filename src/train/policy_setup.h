@@ -14,7 +14,8 @@ namespace flexor::train {
 /// A model of the run whose parameters have their shapes, and memory only when it is written.
 std::unique_ptr<models::PolicyModel> empty_model(const TrainConfig& config, schema::PolicyConfig policy);
 
-/// @throws Error(kRuntime) if a step of the run cannot fit into this machine's memory; nothing is allocated for it
+/// @throws Error(kRuntime) if a step of the run cannot fit into what is free on the device, or into this machine's
+/// memory where the CPU computes; nothing is allocated for it
 /// @param world  ranks, which divide the optimizer's state with some strategies
 void check_memory(const TrainConfig& config, const schema::PolicyConfig& policy, int64_t world = 1);
 

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "device/device.h"
 #include "tensor/tensor.h"
 #include "train/checkpoint.h"
 
@@ -11,6 +12,9 @@ PolicyTask::PolicyTask(PolicyTaskParts parts) : parts_(std::move(parts)) {}
 
 void PolicyTask::fetch() {
   micro_ = parts_.source->next();
+  micro_.batch = schema::on_device(std::move(micro_.batch), device::current());
+  micro_.noise = device::place(micro_.noise);
+  micro_.time = device::place(micro_.time);
 }
 
 TaskLoss PolicyTask::forward() {

@@ -8,6 +8,8 @@
 #include "base/log.h"
 #include "base/str_cat.h"
 #include "config/print.h"
+#include "device/device.h"
+#include "dist/endpoint.h"
 #include "train/group_context.h"
 #include "train/sharded_context.h"
 
@@ -87,12 +89,29 @@ RunPlan common_plan(const config::Sources& sources, dist::Group& group) {
   return common < step ? plan_run(sources, group.world(), common) : plan;
 }
 
+namespace {
+
+/// Ranks of one machine that would compute on one device.
+void warn_of_shared_devices(dist::Group& group) {
+  const std::string mine = device::physical_id(dist::process_env());
+  const std::vector<std::string> all = group.gather_bytes(mine.empty() ? mine : str_cat(dist::host_name(), ":", mine));
+  for (size_t rank = 0; rank < all.size(); ++rank) {
+    const auto first = static_cast<size_t>(std::ranges::find(all, all[rank]) - all.begin());
+    if (!all[rank].empty() && first < rank) {
+      log_warn("two ranks compute on one device", {{"device", all[rank]}, {"ranks", str_cat(first, ",", rank)}});
+    }
+  }
+}
+
+}  // namespace
+
 /// What all ranks must agree on before a model is built.
 void check_ranks(dist::Group& group, const RunPlan& plan) {
   if (group.world() == 1) {
     return;
   }
   dist::Facts facts = {{"the program's hash", dist::program_hash()}};
+  facts.emplace_back("the kind of device", c10::DeviceTypeName(device::current().type(), /*lower_case=*/true));
   for (const auto& [key, value] : config::flatten(plan.config)) {
     facts.emplace_back(key, value);
   }
@@ -107,6 +126,7 @@ void check_ranks(dist::Group& group, const RunPlan& plan) {
     facts.push_back(std::move(fact));
   }
   dist::check_alike(group, facts);
+  warn_of_shared_devices(group);
 }
 
 }  // namespace flexor::train

@@ -14,7 +14,9 @@
 #include "base/log.h"
 #include "base/process_memory.h"
 #include "base/str_cat.h"
+#include "device/device.h"
 #include "dist/binding.h"
+#include "dist/choose_device.h"
 #include "dist/cpu_mask.h"
 #include "dist/launch_env.h"
 #include "nn/named_params.h"
@@ -166,6 +168,7 @@ dist::Slice apply_settings(const TrainConfig& config) {
   if (config.threads > 0) {
     at::set_num_threads(static_cast<int>(config.threads));
   }
+  dist::choose_device(config.device);
   at::globalContext().setDeterministicAlgorithms(config.deterministic, /*warn_only=*/false);
   return slice;
 }
@@ -176,6 +179,7 @@ RunResult run_together(const config::Sources& sources, const std::shared_ptr<dis
   check_memory(plan.config, plan.checkpoint ? resumed_policy(plan) : plan.config.policy.config, group->world());
   const RunInputs inputs = prepare_inputs(plan);
   check_ranks(*group, plan);  // from here on the main rank writes: the others have read the folder
+  group->use_device(device::current());
   std::optional<FolderLock> lock;
   if (group->is_main()) {
     check_writable_folder(plan.config.output_dir);

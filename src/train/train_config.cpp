@@ -6,6 +6,7 @@
 #include "base/str_cat.h"
 #include "config/field_table.h"
 #include "config/recipe_path.h"
+#include "dist/choose_device.h"
 #include "schema/openpi_policy.h"
 #include "tensor/safetensors.h"
 
@@ -97,7 +98,7 @@ void run_fields(config::FieldTable& table, TrainConfig& c) {
   table("num_workers", c.num_workers, "threads that decode").range(0, 1024);
   table("prefetch", c.prefetch, "batches read ahead per worker").range(1, 1024);
   table("threads", c.threads, "threads of one tensor operation; 0: all cores").range(0, 4096);
-  table("device", c.device, "where the model computes").choices({"auto", "cpu"});
+  dist::add_device_key(table, c.device);
   table("deterministic", c.deterministic, "refuse operations whose result depends on timing");
   table("rm_dropout", c.rm_dropout, "accepted for scripts: these policies have no dropout");
   table("output_dir", c.output_dir, "folder of the run");

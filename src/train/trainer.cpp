@@ -10,7 +10,7 @@
 #include "base/process_memory.h"
 #include "base/str_cat.h"
 #include "base/text.h"
-#include "base/trace.h"
+#include "device/device.h"
 #include "tensor/tensor.h"
 
 namespace flexor::train {
@@ -18,6 +18,7 @@ namespace flexor::train {
 namespace {
 
 constexpr size_t kLossWindow = 50;
+constexpr double kGiB = 1024.0 * 1024.0 * 1024.0;
 
 /// While it lives, ranks may run the model without gradient.
 class WeightsHeld {
@@ -56,7 +57,7 @@ Closing Trainer::run() {
     save_if_due(keep);
   }
   while (parts_.progress.step < steps) {
-    note(train_step());
+    note(step_or_explain());
     compare_memory();
     log_if_due();
     const bool keep = validate_if_due();
@@ -74,81 +75,6 @@ Closing Trainer::run() {
   }
   closing.duration_s = earlier_s_ + wall_seconds() - start_s_;
   return closing;
-}
-
-StepRecord Trainer::train_step() {
-  StepRecord record;
-  const double start = wall_seconds(), waited = parts_.parallel->waited_s();
-  parts_.parallel->begin_step(parts_.progress.step, parts_.task->branch());
-  const double loss = parts_.parallel->mean(forward_backward(record));
-  parts_.parallel->reduce_gradients(*parts_.optimizer);
-  const double grad_norm = parts_.optimizer->clip_grads();
-  const std::vector<double> rates = parts_.learning_rates(parts_.progress.step);
-  if (accept_step(loss, grad_norm)) {
-    const TraceScope scope("train.optimizer");
-    parts_.optimizer->step(rates);
-    if (parts_.ema) {
-      parts_.ema->update(parts_.optimizer->slots());
-    }
-  }
-  parts_.parallel->end_step(*parts_.optimizer);
-  parts_.task->step_done();
-  ++parts_.progress.step;
-  record.loss = loss;
-  record.grad_norm = grad_norm;
-  record.lr = parts_.config.log_used_lr ? rates.front() : parts_.learning_rates(parts_.progress.step).front();
-  record.update_s = wall_seconds() - start - record.data_s;
-  record.comm_wait_s = parts_.parallel->waited_s() - waited;
-  return record;
-}
-
-/// Gradients of the mean loss over the micro batches of a step; returns that mean.
-double Trainer::forward_backward(StepRecord& record) {
-  const int64_t accumulation = parts_.config.accumulation;
-  double loss = 0;
-  for (int64_t i = 0; i < accumulation; ++i) {
-    const double start = wall_seconds(), waited = parts_.task->waited_s();
-    parts_.task->fetch();
-    parts_.parallel->begin_micro_batch(/*is_last=*/i + 1 == accumulation);
-    record.data_s += wall_seconds() - start;
-    record.waited_s += parts_.task->waited_s() - waited;
-    Tensor scaled;
-    {
-      const TraceScope scope("train.forward");
-      const TaskLoss output = parts_.task->forward();
-      record.samples += output.samples;
-      if (output.share) {  // the mean over the ranks makes up for the factor
-        const double weight = *output.share * static_cast<double>(parts_.parallel->world());
-        loss += output.loss.item<double>() * weight;
-        scaled = output.loss * weight;
-      } else {
-        loss += output.loss.item<double>() / static_cast<double>(accumulation);
-        scaled = accumulation == 1 ? output.loss : output.loss / static_cast<double>(accumulation);
-      }
-    }
-    const TraceScope scope("train.backward");
-    parts_.parallel->begin_backward(*parts_.optimizer);
-    scaled.backward();
-    parts_.parallel->end_micro_batch(*parts_.optimizer);
-  }
-  return loss;
-}
-
-/// Whether a step may be taken.
-bool Trainer::accept_step(double loss, double grad_norm) {
-  if (std::isfinite(loss) && std::isfinite(grad_norm)) {
-    skipped_in_a_row_ = 0;
-    return true;
-  }
-  const std::string what = str_cat("loss ", loss, " with gradient norm ", grad_norm, " is not finite");
-  const int64_t step = parts_.progress.step + 1;
-  if (++skipped_in_a_row_ > parts_.config.max_skipped_steps) {
-    throw Error(
-        ErrorKind::kRuntime, what, str_cat("step ", step),
-        "continue from the last checkpoint with a lower optimizer.lr, or look for outliers in state and action");
-  }
-  log_warn("step skipped", {{"step", step}, {"loss", loss}, {"grad_norm", grad_norm}});
-  return false;
 }
 
 void Trainer::note(const StepRecord& record) {
@@ -174,6 +100,9 @@ void Trainer::log_if_due() {
   if (due(parts_.config.log_freq)) {
     LogRow row = window_.take(parts_.progress.step, parts_.progress.samples, parts_.task->size());
     row.world = parts_.parallel->world();
+    if (const auto memory = device::memory(); memory && memory->peak_allocated >= 0) {
+      row.peak_memory_gib = static_cast<double>(memory->peak_allocated) / kGiB;
+    }
     metrics_.train_row(row, parts_.task->take_metrics());
   }
 }
@@ -188,10 +117,11 @@ void Trainer::compare_memory() {
   if (step == 1) {
     plan_ = parts_.memory.plan();
   }
+  const auto on_device = device::memory();
   const bool has_moments = step == 2 || first_step_ > 0;
   const double predicted = has_moments ? plan_->total() : plan_->first_step;
-  const double measured =
-      parts_.parallel->most(static_cast<double>(peak_resident_bytes() - parts_.memory.resident_before));
+  const double measured = parts_.parallel->most(static_cast<double>(
+      on_device ? on_device->peak_allocated : peak_resident_bytes() - parts_.memory.resident_before));
   log_info(parts_.parallel->world() > 1 ? "memory of the fullest rank" : "memory",
            {{"step", parts_.progress.step},
             {"predicted_peak_mib", std::round(predicted / kMiB)},

@@ -69,6 +69,7 @@ class Trainer {
   StepRecord train_step();
 
  private:
+  StepRecord step_or_explain();
   double forward_backward(StepRecord& record);
   bool accept_step(double loss, double grad_norm);
   void note(const StepRecord& record);

@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/interrupt.h"
+#include "device/device.h"
 #include "tensor/tensor.h"
 #include "train/noise.h"
 
@@ -57,10 +58,12 @@ Validator::Result Validator::evaluate(models::PolicyModel& model) {
       break;
     }
     const size_t count = std::min(positions_.size() - first, size);
-    const schema::Batch batch = processor_->preprocess(reader_.read(std::span(positions_).subspan(first, count)));
+    const schema::Batch batch =
+        processor_->preprocess(reader_.read(std::span(positions_).subspan(first, count)), device::current());
     const FlowDraw draw =
         draw_flow(model.config(), seed_, Stream::kValidation, /*batch=*/0, batch.size(), static_cast<int64_t>(first));
-    total[0] += model.loss(batch, draw.noise, draw.time).per_sample.to(at::kDouble).sum().item<double>();
+    const Tensor losses = model.loss(batch, device::place(draw.noise), device::place(draw.time)).per_sample;
+    total[0] += losses.cpu().to(at::kDouble).sum().item<double>();
     total[1] += static_cast<double>(batch.size());
   }
   group_->all_reduce(totals);

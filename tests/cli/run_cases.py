@@ -17,7 +17,8 @@ A case is a text file, tests/cli/<command>/<case>.test; each runs in an empty fo
 
 A run may come several times; the lines below belong to it. Variables in SHELL: DATA (tests/data), GOLDEN (tests/golden),
 CONFIGS (configs), CLI (tests/cli), DOCS (docs), PYTHON (has pyarrow), SPOIL (breaks inputs: spoil.py), TENSORS (looks into outputs:
-tensors.py), SANITIZED (set when the program has the sanitizers; `needs [ -z "$SANITIZED" ]` skips a case there).
+tensors.py), FAKE (folder of the back ends libflexor_fake.so and libflexor_broken.so: tests/fake_device), SANITIZED (set when the
+program has the sanitizers; `needs [ -z "$SANITIZED" ]` skips a case there).
 
 What holds for every run is checked without being written: with exit 1 or 2 stderr has exactly one line "error: ...", with
 exit 0 none; the program is never ended by a signal unless the case expects that code; no temporary file stays behind
@@ -183,8 +184,8 @@ def main():
     env = dict(os.environ, PATH=f"{flexor.parent}:{os.environ['PATH']}", DATA=str(HERE.parent / "data"),
                GOLDEN=str(HERE.parent / "golden"), CONFIGS=str(ROOT / "configs"), CLI=str(HERE), DOCS=str(ROOT / "docs"),
                PYTHON=python, SPOIL=f"{python} {HERE / 'spoil.py'}",
-               TENSORS=f"{python} {HERE / 'tensors.py'}", LC_ALL="C.UTF-8", COLUMNS="120",
-               OMP_NUM_THREADS="1" if "SANITIZED" in os.environ else "2")
+               TENSORS=f"{python} {HERE / 'tensors.py'}", FAKE=str(flexor.parent / "fake_device"), LC_ALL="C.UTF-8",
+               COLUMNS="120", OMP_NUM_THREADS="1" if "SANITIZED" in os.environ else "2")
     paths = [p for argument in options.cases or [HERE]
              for p in (sorted(argument.rglob("*.test")) if argument.is_dir() else [argument])]
     passed = skipped = failed = 0

@@ -1,0 +1,4 @@
+int vendor_start();
+int vendor_start() {
+  return 0;
+}
