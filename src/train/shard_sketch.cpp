@@ -28,7 +28,8 @@ ShardSketch::ShardSketch(const ModelParts& model, const Options& options, models
   const auto take = [&](const std::vector<std::string>* prefixes) {
     Params found;
     for (size_t i = 0; i < model.params.size(); ++i) {
-      const auto& [name, place] = model.params[i];
+      const std::string& name = model.params[i].first;
+      const auto& place = model.params[i].second;
       const auto starts = [&](const std::string& prefix) { return name.starts_with(prefix); };
       if (!taken[i] && (prefixes == nullptr || std::ranges::any_of(*prefixes, starts))) {
         taken[i] = true;
