@@ -48,7 +48,7 @@ torch::Library& library_of(const std::string& space, c10::DispatchKey key) {
   static auto* libraries = new std::map<std::string, std::unique_ptr<torch::Library>>;
   auto& library = (*libraries)[space];
   if (!library) {
-    library = std::make_unique<torch::Library>(torch::Library::IMPL, space, key, __FILE__, __LINE__);
+    library = std::make_unique<torch::Library>(torch::Library::IMPL, space, key, "device/cpu_ops.cpp", __LINE__);
   }
   return *library;
 }
