@@ -51,8 +51,7 @@ std::vector<std::string> roots_of(const DataSection& data) {
     }
   }
   std::ranges::sort(roots);
-  const auto rest = std::ranges::unique(roots);
-  roots.erase(rest.begin(), rest.end());
+  roots.erase(std::unique(roots.begin(), roots.end()), roots.end());
   return roots;
 }
 
