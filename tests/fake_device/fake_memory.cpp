@@ -97,7 +97,6 @@ class PinnedAllocator final : public c10::Allocator {
 
 class Guard final : public c10::impl::DeviceGuardImplInterface {
  public:
-  static constexpr c10::DeviceType static_type = kType;
   Guard() = default;
   explicit Guard(c10::DeviceType) {}
   c10::DeviceType type() const override { return kType; }
