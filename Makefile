@@ -3,9 +3,9 @@ SHELL := /bin/bash
 JOBS ?= $(shell nproc)
 BUILD ?= build
 PYTHON := $(CURDIR)/.deps/venv/bin/python
-SOURCES = $(shell find src bench examples -name '*.h' -o -name '*.cpp')
+SOURCES = $(shell find src bench examples plugins -name '*.h' -o -name '*.cpp')
 
-.PHONY: help deps ready build demo test bundle cross bench format format-check lint sanitize fuzz clean
+.PHONY: help deps ready build demo test plugins bundle cross bench format format-check lint sanitize fuzz clean
 
 help:  ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## */\1\t/' | expand -t 16
@@ -34,10 +34,13 @@ sanitize: ready  ## build into build-sanitize with clang and run every test unde
 fuzz: ready  ## build the fuzz targets of tests/fuzz with clang and run them for a minute
 	@tools/fuzz.sh
 
-bundle: build  ## one tar that runs on a bare machine: program, libraries, recipes
-	@tools/bundle.py $(BUILD)/flexor
+plugins: build  ## build the device back ends against their vendors' wheels and test them without devices
+	@tools/plugins.sh $(BUILD)/flexor
 
-cross: ready  ## compile everything for aarch64
+bundle: build  ## one tar that runs on a bare machine: program, libraries, recipes (with the back ends that are built)
+	@tools/bundle.py $(BUILD)/flexor $(if $(wildcard build-plugins/libflexor_*.so),--plugins build-plugins)
+
+cross: ready  ## compile and link everything for aarch64
 	@tools/cross_check.sh
 
 bench: ready  ## run the benchmarks of bench/ (JSON lines)
@@ -57,4 +60,4 @@ lint: ready  ## clang-tidy on the sources changed since main (all with LINT=all)
 	@tools/build.sh build-lint help -DFLEXOR_UNITY=OFF >/dev/null && $(PYTHON) tools/lint.py build-lint $(LINT)
 
 clean:  ## remove what was built; the dependencies stay
-	rm -rf build build-sanitize build-fuzz build-lint build-aarch64 out
+	rm -rf build build-sanitize build-fuzz build-lint build-plugins build-aarch64 out

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# tools/cross_check.sh: compiles every area for aarch64, with g++ for that machine, against the headers and
+# tools/cross_check.sh: compiles every area for aarch64 and links the program, with g++ for that machine, against the headers and
 # libraries of the aarch64 wheels of LibTorch and Arrow and of the distribution's arm64 packages. Nothing is run: this finds what
-# would not compile there. The packages are unpacked into .deps/aarch64; the package system of this machine is not changed
-# (but for the compiler). The closing line counts areas.
+# would not compile or link there. The packages are unpacked into .deps/aarch64; the package system of this machine is not changed
+# (but for the compiler). The closing line counts areas and the program.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 build=${1:-build-aarch64}
@@ -67,5 +67,6 @@ for area in "${areas[@]}"; do
     passed=$((passed + 1))
   fi
 done
+if ninja -C "$build" ${JOBS:+-j "$JOBS"} flexor && readelf -h "$build/flexor" | grep -q AArch64; then passed=$((passed + 1)); else failed=$((failed + 1)); fi
 echo "$passed passed, $failed failed"
 [ "$failed" -eq 0 ]
