@@ -54,4 +54,24 @@ flexor_backend_memory memory(c10::DeviceType type, int32_t index);
 void reset_peak(c10::DeviceType type, int32_t index);
 void empty_cache(c10::DeviceType type);
 
+/// The same as entries of a back end's table.
+template <c10::DeviceType kType>
+struct GenericEntries {
+  static int set_device(int32_t index, char* error, size_t size) {
+    return guarded(error, size, [&] { plugins::set_device(kType, index); });
+  }
+  static int synchronize(int32_t index, char* error, size_t size) {
+    return guarded(error, size, [&] { plugins::synchronize(kType, index); });
+  }
+  static int memory(int32_t index, flexor_backend_memory* bytes, char* error, size_t size) {
+    return guarded(error, size, [&] { *bytes = plugins::memory(kType, index); });
+  }
+  static int reset_peak(int32_t index, char* error, size_t size) {
+    return guarded(error, size, [&] { plugins::reset_peak(kType, index); });
+  }
+  static int empty_cache(char* error, size_t size) {
+    return guarded(error, size, [] { plugins::empty_cache(kType); });
+  }
+};
+
 }  // namespace flexor::plugins

@@ -122,20 +122,12 @@ const flexor_backend kTable = {
     .num_fallback_ops = std::size(kFallbackOps),
     .init = init,
     .device_count = device_count,
-    .set_device = [](int32_t index, char* error, size_t size) -> int {
-      return guarded(error, size, [&] { set_device(kDevice, index); });
-    },
-    .synchronize = [](int32_t index, char* error, size_t size) -> int {
-      return guarded(error, size, [&] { synchronize(kDevice, index); });
-    },
+    .set_device = GenericEntries<kDevice>::set_device,
+    .synchronize = GenericEntries<kDevice>::synchronize,
     .describe = describe,
-    .memory = [](int32_t index, flexor_backend_memory* bytes, char* error, size_t size) -> int {
-      return guarded(error, size, [&] { *bytes = memory(kDevice, index); });
-    },
-    .reset_peak = [](int32_t index, char* error, size_t size) -> int {
-      return guarded(error, size, [&] { reset_peak(kDevice, index); });
-    },
-    .empty_cache = [](char* error, size_t size) -> int { return guarded(error, size, [] { empty_cache(kDevice); }); },
+    .memory = GenericEntries<kDevice>::memory,
+    .reset_peak = GenericEntries<kDevice>::reset_peak,
+    .empty_cache = GenericEntries<kDevice>::empty_cache,
     .notes = notes,
     .new_group = new_group,
     .shutdown = shutdown,

@@ -2,7 +2,6 @@
 #include <ATen/Parallel.h>
 #include <c10/core/CPUAllocator.h>
 #include <c10/core/impl/alloc_cpu.h>
-#include <cstdlib>
 #include <gtest/gtest.h>
 #include <mutex>
 #include <unordered_map>
@@ -145,7 +144,8 @@ Found real_step(PolicyModel& model) {
   return found;
 }
 
-Found imagined_step(PolicyModel& model) {
+template <typename Model>
+Found imagined_step(Model& model) {
   MemoryLedger ledger;
   MemoryTape tape(ledger);
   Found found;
@@ -181,11 +181,6 @@ TEST(MemorySketch, OfAPolicyHoldsWhatTheRealOneAllocates) {
     SCOPED_TRACE(mode.text());
     const auto model = sketch_model(mode);
     const Found real = real_step(*model), imagined = imagined_step(*model);
-    if (std::getenv("SHOW") != nullptr) {
-      std::printf("%-40s kept %.0f/%.0f = %.3f peak %.0f/%.0f = %.3f gradients %.0f/%.0f\n", mode.text().c_str(),
-                  imagined.kept, real.kept, imagined.kept / real.kept, imagined.peak, real.peak,
-                  imagined.peak / real.peak, imagined.gradients, real.gradients);
-    }
     EXPECT_EQ(imagined.gradients, real.gradients);
     EXPECT_NEAR(imagined.kept, real.kept, 0.03 * real.kept);
     EXPECT_NEAR(imagined.peak, real.peak, 0.05 * real.peak);
@@ -245,21 +240,7 @@ TEST(MemorySketch, OfAValueModelHoldsWhatTheRealOneAllocates) {
                          {.autocast = autocast, .gradient_checkpointing = recompute, .stop_gradient_to_vlm = stop});
         set_trainable(model, false, false);
         const Found real = real_value_step(model);
-        MemoryLedger ledger;
-        MemoryTape tape(ledger);
-        Found imagined;
-        {
-          SketchTensor loss = sketch_loss(model, {.batch_size = kBatch, .cameras = 2, .prompt_tokens = kPrompt}, tape);
-          imagined.kept = ledger.now().total();
-          tape.backward(loss);
-        }
-        imagined.peak = ledger.peak().total();
-        imagined.gradients = ledger.now().total();
-        if (std::getenv("SHOW") != nullptr) {
-          std::printf("value %d%d%d kept %.0f/%.0f = %.3f peak %.0f/%.0f = %.3f gradients %.0f/%.0f\n", autocast,
-                      recompute, stop, imagined.kept, real.kept, imagined.kept / real.kept, imagined.peak, real.peak,
-                      imagined.peak / real.peak, imagined.gradients, real.gradients);
-        }
+        const Found imagined = imagined_step(model);
         EXPECT_EQ(imagined.gradients, real.gradients);
         EXPECT_NEAR(imagined.kept, real.kept, 0.05 * real.kept);
         EXPECT_NEAR(imagined.peak, real.peak, 0.08 * real.peak);
