@@ -5,6 +5,9 @@
 # Sources are compiled in groups: a source costs little beside the headers and templates that all of them share. So names
 # in anonymous namespaces are unique in an area. -DFLEXOR_UNITY=OFF compiles every source alone.
 set(FLEXOR_UNITY_SOURCES 8)
+if(FLEXOR_SANITIZE)  # the templates of a group are compiled once, and that is most of the time without optimization
+  set(FLEXOR_UNITY_SOURCES 16)
+endif()
 
 function(flexor_compile_options target)
   target_compile_options(${target} PRIVATE -Wall -Wextra -Wnon-virtual-dtor

@@ -27,8 +27,17 @@ AtomicFile::AtomicFile(std::string path) : path_(std::move(path)) {
       throw_file_error("cannot make the folder", folder.string(), code.value());
     }
   }
-  if (std::filesystem::is_directory(path_)) {
+  struct stat found{};
+  const bool exists = ::stat(path_.c_str(), &found) == 0;
+  if (exists && S_ISDIR(found.st_mode)) {
     throw_file_error("cannot write the file", path_, EISDIR);
+  }
+  if (exists && !S_ISREG(found.st_mode)) {  // a name moved over /dev/null would take the device away from everyone
+    descriptor_ = ::open(path_.c_str(), O_WRONLY | O_CLOEXEC);
+    if (descriptor_ < 0) {
+      throw_file_error("cannot write to", path_, errno);
+    }
+    return;
   }
   remove_stale_temporaries(path_);
   temporary_ = temporary_pattern(path_);
@@ -45,7 +54,9 @@ AtomicFile::AtomicFile(std::string path) : path_(std::move(path)) {
 AtomicFile::~AtomicFile() {
   if (descriptor_ >= 0) {
     ::close(descriptor_);
-    ::unlink(temporary_.c_str());
+    if (!temporary_.empty()) {
+      ::unlink(temporary_.c_str());
+    }
   }
 }
 
@@ -91,12 +102,16 @@ void AtomicFile::reserve(int64_t size) {
 }
 
 void AtomicFile::commit() {
-  if (::fsync(descriptor_) != 0 || std::rename(temporary_.c_str(), path_.c_str()) != 0) {
+  const bool is_moved = !temporary_.empty();
+  if (is_moved && (::fsync(descriptor_) != 0 || std::rename(temporary_.c_str(), path_.c_str()) != 0)) {
     throw_file_error("cannot write the file", path_, errno);  // the destructor removes the temporary
   }
   const int closed = ::close(std::exchange(descriptor_, -1));
   if (closed != 0) {
     throw_file_error("cannot write the file", path_, errno);
+  }
+  if (!is_moved) {
+    return;
   }
   const std::string parent = std::filesystem::path(path_).parent_path().string();
   const int folder = ::open(parent.empty() ? "." : parent.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);

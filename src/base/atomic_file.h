@@ -9,7 +9,8 @@ namespace flexor {
 
 /// A file that is written piece by piece and appears under its name complete or not at all: bytes go to a temporary
 /// name beside it; commit() fsyncs, renames and fsyncs the folder. Without commit() the destructor removes the
-/// temporary. Missing parent folders are made.
+/// temporary. Missing parent folders are made. What is there and is neither a file nor a folder (/dev/stdout,
+/// /dev/null, a pipe) is written into as it stands.
 class AtomicFile {
  public:
   /// @throws Error(kFile)

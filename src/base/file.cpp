@@ -133,6 +133,13 @@ void check_output_file(const std::string& path) {
   if (std::filesystem::is_directory(path)) {
     throw Error(ErrorKind::kFile, "is a folder, expected the name of a file to write", path);
   }
+  struct stat found{};
+  if (::stat(path.c_str(), &found) == 0 && !S_ISREG(found.st_mode)) {  // a device: its folder is none of our business
+    if (::access(path.c_str(), W_OK) != 0) {
+      throw_file_error("cannot write to", path, errno);
+    }
+    return;
+  }
   const std::string folder = std::filesystem::path(path).parent_path().string();
   check_writable_folder(folder.empty() ? "." : folder);
 }

@@ -109,6 +109,22 @@ TEST_F(FileTest, AtomicWriteReplacesAndLeavesNothingElse) {
   EXPECT_EQ(info.st_mode & 0400, 0400u);
 }
 
+TEST_F(FileTest, WhatIsNoFileIsWrittenIntoAndStays) {  // as /dev/null and /dev/stdout
+  ASSERT_EQ(::mkfifo(path("pipe").c_str(), 0600), 0);
+  const int reader = ::open(path("pipe").c_str(), O_RDWR | O_CLOEXEC);
+  ASSERT_GE(reader, 0);
+  fs::create_symlink("pipe", path("link"));
+  check_output_file(path("link"));
+  write_file_atomic(path("link"), "through");
+  char received[8] = {};
+  EXPECT_EQ(::read(reader, received, sizeof(received)), 7);
+  EXPECT_STREQ(received, "through");
+  EXPECT_TRUE(fs::is_fifo(path("pipe")));
+  EXPECT_EQ(names().size(), 2u);
+  EXPECT_EQ(error_of([&] { AtomicFile(path("pipe")).reserve(10); }).kind(), ErrorKind::kFile);
+  ::close(reader);
+}
+
 TEST_F(FileTest, AnUncommittedAtomicFileLeavesTheOldOne) {
   write("a", "old");
   {

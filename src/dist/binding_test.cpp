@@ -16,7 +16,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
-std::vector<int> range(int first, int last) {
+std::vector<int> cpus_between(int first, int last) {
   std::vector<int> cpus(static_cast<size_t>(last - first + 1));
   std::iota(cpus.begin(), cpus.end(), first);
   return cpus;
@@ -30,7 +30,7 @@ TEST(Topology, SyntheticMachinesAreRead) {
   const Topology machine = synthetic_topology("node:2 core:8 pu:1");
   EXPECT_EQ(machine.cores.size(), 16U);
   EXPECT_THAT(machine.nodes(), ElementsAre(0, 1));
-  EXPECT_EQ(machine.cpus(), range(0, 15));
+  EXPECT_EQ(machine.cpus(), cpus_between(0, 15));
   EXPECT_EQ(machine.cores[8].numa_node, 1);
   EXPECT_THROW(synthetic_topology("nonsense"), Error);
   EXPECT_THROW(synthetic_topology("node:1 core:2 pu:1", {7}), Error) << "no core is left";
@@ -38,14 +38,14 @@ TEST(Topology, SyntheticMachinesAreRead) {
 
 TEST(PlanSlice, RanksAreMatchedWithNumaNodes) {
   const Topology machine = synthetic_topology("node:2 core:8 pu:1");
-  EXPECT_EQ(coarse(machine, 0, 1).cpus, range(0, 15));
-  EXPECT_EQ(coarse(machine, 0, 2).cpus, range(0, 7));
-  EXPECT_EQ(coarse(machine, 1, 2).cpus, range(8, 15));
+  EXPECT_EQ(coarse(machine, 0, 1).cpus, cpus_between(0, 15));
+  EXPECT_EQ(coarse(machine, 0, 2).cpus, cpus_between(0, 7));
+  EXPECT_EQ(coarse(machine, 1, 2).cpus, cpus_between(8, 15));
   EXPECT_THAT(coarse(machine, 1, 2).numa_nodes, ElementsAre(1));
-  EXPECT_EQ(coarse(machine, 2, 4).cpus, range(8, 11));
+  EXPECT_EQ(coarse(machine, 2, 4).cpus, cpus_between(8, 11));
   EXPECT_EQ(coarse(machine, 2, 4).threads, 4);
   const Topology four = synthetic_topology("node:4 core:4 pu:1");
-  EXPECT_EQ(coarse(four, 1, 2).cpus, range(8, 15)) << "two nodes for each rank";
+  EXPECT_EQ(coarse(four, 1, 2).cpus, cpus_between(8, 15)) << "two nodes for each rank";
   EXPECT_THAT(coarse(four, 1, 2).numa_nodes, ElementsAre(2, 3));
 }
 
@@ -72,14 +72,14 @@ TEST(PlanSlice, EveryCoreBelongsToExactlyOneRank) {
 TEST(PlanSlice, HardwareThreadsStayWithTheirCore) {
   const Topology machine = synthetic_topology("node:1 core:4 pu:2");
   const Slice slice = coarse(machine, 1, 2);
-  EXPECT_EQ(slice.cpus, range(4, 7));
+  EXPECT_EQ(slice.cpus, cpus_between(4, 7));
   EXPECT_EQ(slice.threads, 2) << "one thread for each core";
 }
 
 TEST(PlanSlice, ARestrictedSetOfProcessorsIsAllThereIs) {
   const Topology machine = synthetic_topology("node:2 core:8 pu:1", {2, 3, 4, 5, 8, 9, 10, 11});
-  EXPECT_EQ(coarse(machine, 0, 2).cpus, range(2, 5));
-  EXPECT_EQ(coarse(machine, 1, 2).cpus, range(8, 11));
+  EXPECT_EQ(coarse(machine, 0, 2).cpus, cpus_between(2, 5));
+  EXPECT_EQ(coarse(machine, 1, 2).cpus, cpus_between(8, 11));
   const Topology one_node = synthetic_topology("node:2 core:8 pu:1", {1, 3, 5});
   EXPECT_THAT(coarse(one_node, 1, 3).cpus, ElementsAre(3));
 }
@@ -100,8 +100,8 @@ TEST(PlanSlice, MoreRanksThanCoresShareThem) {
 TEST(PlanSlice, FineKeepsDecodingApart) {
   const Topology machine = synthetic_topology("node:2 core:8 pu:1");
   const Slice slice = plan_slice(machine, 1, 2, "fine", 8);
-  EXPECT_EQ(slice.cpus, range(8, 13));
-  EXPECT_EQ(slice.loader_cpus, range(14, 15)) << "a quarter of eight cores";
+  EXPECT_EQ(slice.cpus, cpus_between(8, 13));
+  EXPECT_EQ(slice.loader_cpus, cpus_between(14, 15)) << "a quarter of eight cores";
   EXPECT_EQ(slice.threads, 6);
   EXPECT_THAT(plan_slice(machine, 0, 2, "fine", 1).loader_cpus, ElementsAre(7)) << "no more than decode";
   EXPECT_THAT(plan_slice(machine, 0, 2, "fine", 0).loader_cpus, IsEmpty());

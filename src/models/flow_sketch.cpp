@@ -11,8 +11,6 @@ namespace {
 // Axes: B batch, C cameras, N picture tokens of one camera, L prompt tokens, P = C N + L, S suffix tokens, D and W
 // widths, T horizon, A padded action dims.
 
-constexpr auto kFloat = at::kFloat;
-
 class FlowSketch {
  public:
   FlowSketch(FlowNet& net, const schema::PolicyConfig& config, const ComputeOptions& options, const BatchShape& batch,
@@ -27,8 +25,8 @@ class FlowSketch {
 
   SketchTensor loss() {
     const int64_t B = batch_.batch_size, T = config_.chunk_size, A = config_.max_action_dim;
-    const SketchTensor padded = tape_.constant({B, T, A}, kFloat), x_t = tape_.constant({B, T, A}, kFloat),
-                       u_t = tape_.constant({B, T, A}, kFloat);
+    const SketchTensor padded = tape_.constant({B, T, A}, at::kFloat), x_t = tape_.constant({B, T, A}, at::kFloat),
+                       u_t = tape_.constant({B, T, A}, at::kFloat);
     const SketchTensor prefix = embed_prefix();
     tape_.ledger().enter("action tokens");
     const SketchTensor time = embed_time();
@@ -36,9 +34,9 @@ class FlowSketch {
     const SketchTensor out = run_joint(prefix, suffix, net_.is_pi05 ? time : SketchTensor());
     const SketchTensor actions = out.size(1) == T ? out : tape_.narrow(out, 1, T);
     const SketchTensor v_t =
-        nn_.cast(nn_.linear(nn_.cast(actions, kFloat), net_.action_out_proj, /*fast=*/false), kFloat);
+        nn_.cast(nn_.linear(nn_.cast(actions, at::kFloat), net_.action_out_proj, /*fast=*/false), at::kFloat);
     const SketchTensor elements = nn_.kept_elementwise(nn_.sum(v_t, u_t));
-    const SketchTensor mean = tape_.op({1}, kFloat, {{tape_.narrow(elements, 2, config_.action_dim())}});
+    const SketchTensor mean = tape_.op({1}, at::kFloat, {{tape_.narrow(elements, 2, config_.action_dim())}});
     nn_.end_forward();
     return mean;
   }
@@ -49,13 +47,13 @@ class FlowSketch {
     const int64_t B = batch_.batch_size, side = config_.image_resolution[0];
     std::vector<SketchTensor> cameras;
     for (int64_t i = 0; i < batch_.cameras; ++i) {
-      const auto plane = [&] { return tape_.constant({B, 3, side, side}, kFloat); };
+      const auto plane = [&] { return tape_.constant({B, 3, side, side}, at::kFloat); };
       const SketchTensor wide = batch_.float_pictures ? SketchTensor() : plane();
       const SketchTensor unit = batch_.float_pictures ? SketchTensor() : plane(), twice = plane();
       cameras.push_back(plane());
     }
     prepared_ = cameras;
-    return tape_.constant({batch_.cameras * B, 3, side, side}, kFloat);
+    return tape_.constant({batch_.cameras * B, 3, side, side}, at::kFloat);
   }
 
   SketchTensor embed_prefix() {
@@ -78,7 +76,7 @@ class FlowSketch {
 
   SketchTensor embed_time() {
     const int64_t W = net_.action_in_proj.weight.size(0);
-    const SketchTensor embedding = tape_.constant({batch_.batch_size, W}, kFloat);
+    const SketchTensor embedding = tape_.constant({batch_.batch_size, W}, at::kFloat);
     if (!net_.is_pi05) {
       return embedding;
     }
@@ -92,7 +90,7 @@ class FlowSketch {
       return actions;
     }
     const int64_t B = batch_.batch_size;
-    const SketchTensor state = tape_.constant({B, config_.max_state_dim}, kFloat);
+    const SketchTensor state = tape_.constant({B, config_.max_state_dim}, at::kFloat);
     const SketchTensor token = tape_.view(nn_.linear(state, net_.state_proj, false), {B, 1, actions.size(2)});
     SketchTensor wide = time;
     wide.shape = actions.shape;
@@ -112,10 +110,10 @@ class FlowSketch {
     const int64_t B = batch_.batch_size, P = prefix.size(1), S = suffix.size(1);
     const auto angles = [&](int64_t length) { return tape_.constant({B, length, net_.head_dim}, dtype_); };
     const SketchTensor prefix_rope = angles(P), suffix_rope = angles(S);
-    const SketchTensor prefix_mask = batch_.has_padding ? tape_.constant({B, 1, 1, P}, kFloat) : SketchTensor();
+    const SketchTensor prefix_mask = batch_.has_padding ? tape_.constant({B, 1, 1, P}, at::kFloat) : SketchTensor();
     SketchTensor suffix_mask;
     if (!net_.is_pi05 || batch_.has_padding) {
-      suffix_mask = tape_.constant({B, 1, net_.is_pi05 ? 1 : S, P + S}, kFloat);
+      suffix_mask = tape_.constant({B, 1, net_.is_pi05 ? 1 : S, P + S}, at::kFloat);
     }
     SketchTensor p = nn_.cast(prefix, dtype_), s = nn_.cast(suffix, dtype_);
     const size_t depth = net_.expert.layers.size();

@@ -12,6 +12,7 @@
 #include "nn/named_params.h"
 #include "tensor/rng.h"
 #include "tensor/tensor.h"
+#include "testing/sanitized.h"
 
 namespace flexor::models {
 namespace {
@@ -176,6 +177,9 @@ std::vector<SketchMode> sketch_modes() {
 }
 
 TEST(MemorySketch, OfAPolicyHoldsWhatTheRealOneAllocates) {
+  if (testing::is_sanitized()) {
+    GTEST_SKIP() << "compares numbers of many trainings; other tests make and run sketches";
+  }
   at::set_num_threads(1);
   for (const SketchMode& mode : sketch_modes()) {
     SCOPED_TRACE(mode.text());
@@ -231,6 +235,9 @@ Found real_value_step(ValueModel& model) {
 }
 
 TEST(MemorySketch, OfAValueModelHoldsWhatTheRealOneAllocates) {
+  if (testing::is_sanitized()) {
+    GTEST_SKIP() << "compares numbers of many trainings; other tests make and run sketches";
+  }
   at::set_num_threads(1);
   for (const bool autocast : {false, true}) {
     for (const bool recompute : {false, true}) {

@@ -8,11 +8,10 @@
 namespace flexor::models {
 namespace {
 
-constexpr auto kFloat = at::kFloat;
 constexpr int64_t kFewestRows = 16;  // as nn/fast_linear.cpp
 
 at::ScalarType wider(const SketchTensor& x, const SketchTensor& y) {
-  return x.dtype == kFloat || y.dtype == kFloat ? kFloat : x.dtype;
+  return x.dtype == at::kFloat || y.dtype == at::kFloat ? at::kFloat : x.dtype;
 }
 
 std::vector<int64_t> with_last(const SketchTensor& x, int64_t size) {
@@ -73,9 +72,9 @@ SketchTensor NetSketch::linear(const SketchTensor& x, const nn::Linear& layer, b
   const bool low = options_.autocast;
   const SketchTensor in = low ? cast(x, at::kBFloat16) : x;
   const SketchTensor weight =
-      low && layer.weight.scalar_type() == kFloat ? cast_weight(layer.weight) : tape_.param(layer.weight);
+      low && layer.weight.scalar_type() == at::kFloat ? cast_weight(layer.weight) : tape_.param(layer.weight);
   const SketchTensor bias = layer.bias.defined() ? tape_.param(layer.bias) : SketchTensor();
-  const bool is_fast = fast && !low && in.dtype == kFloat && weight.dtype == kFloat &&
+  const bool is_fast = fast && !low && in.dtype == at::kFloat && weight.dtype == at::kFloat &&
                        in.count() >= static_cast<double>(kFewestRows * in.size(-1));
   std::vector<MemoryLedger::Held> saved;
   if (is_fast || weight.gradient) {
@@ -109,25 +108,25 @@ NetSketch::Normed NetSketch::rms_norm(const SketchTensor& x, const nn::RmsNorm& 
   const std::vector<int64_t> row = with_last(x, 1);
   if (options_.fused && !norm.adaptive()) {
     const SketchTensor weight = tape_.param(norm.weight);
-    const auto rms = tape_.ledger().hold(MemoryUse::kActivations, sketch_bytes(row, kFloat));
-    const double whole = sketch_bytes(x.shape, kFloat);  // for the gradient of the weight
+    const auto rms = tape_.ledger().hold(MemoryUse::kActivations, sketch_bytes(row, at::kFloat));
+    const double whole = sketch_bytes(x.shape, at::kFloat);  // for the gradient of the weight
     return {tape_.op(x.shape, x.dtype, {{x}, {weight}}, {x.data, rms},
-                     {.backward = weight.gradient ? whole + (x.dtype == kFloat ? 0 : whole) : 0}),
+                     {.backward = weight.gradient ? whole + (x.dtype == at::kFloat ? 0 : whole) : 0}),
             {}};
   }
-  const SketchTensor x32 = cast(x, kFloat);
+  const SketchTensor x32 = cast(x, at::kFloat);
   const auto inverse_rms = [&] {
-    const SketchTensor mean = tape_.op(row, kFloat, {{kept_elementwise(x32)}});
-    const SketchTensor root = tape_.op(row, kFloat, {{mean}});
+    const SketchTensor mean = tape_.op(row, at::kFloat, {{kept_elementwise(x32)}});
+    const SketchTensor root = tape_.op(row, at::kFloat, {{mean}});
     return root;
   };
   const SketchTensor unit = product(x32, inverse_rms());
   if (!norm.adaptive()) {
     const SketchTensor weight = tape_.param(norm.weight);
-    return {cast(product(unit, tape_.op(weight.shape, kFloat, {{weight}})), x.dtype), {}};
+    return {cast(product(unit, tape_.op(weight.shape, at::kFloat, {{weight}})), x.dtype), {}};
   }
   const auto part = [&] {
-    return cast(tape_.op({x.size(0), 1, x.size(-1)}, modulation.dtype, {{modulation}}), kFloat);
+    return cast(tape_.op({x.size(0), 1, x.size(-1)}, modulation.dtype, {{modulation}}), at::kFloat);
   };
   const SketchTensor y = sum(product(unit, scaled(part())), part());
   return {cast(y, x.dtype), cast(part(), x.dtype)};
@@ -207,7 +206,7 @@ SketchTensor NetSketch::vision(const SketchTensor& pixels, const nn::SiglipTower
   tape_.ledger().enter("vision embedding");
   const int64_t N = pixels.size(0), side = pixels.size(-1) / tower.patch_weight.size(-1),
                 W = tower.patch_weight.size(0);
-  const at::ScalarType dtype = options_.autocast ? at::kBFloat16 : kFloat;
+  const at::ScalarType dtype = options_.autocast ? at::kBFloat16 : at::kFloat;
   const auto embed = [&] {
     const SketchTensor in = cast(pixels, dtype);
     const SketchTensor weight = options_.autocast ? cast_weight(tower.patch_weight) : tape_.param(tower.patch_weight);
