@@ -214,7 +214,10 @@ def run(options):
         folder = pathlib.Path(options.stage).absolute()
         if folder.exists():
             raise BundleError(f"{folder} is there already", "name a folder that is not")
-        stage(program, folder, plugins, options.links)
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(prefix=f".{folder.name}-", dir=folder.parent) as work:  # nothing half-way stays
+            stage(program, pathlib.Path(work) / folder.name, plugins, options.links)
+            (pathlib.Path(work) / folder.name).rename(folder)
         return
     with tempfile.TemporaryDirectory(prefix="flexor-bundle-", dir=program.parent) as work:
         folder = pathlib.Path(work) / "flexor"
@@ -234,8 +237,13 @@ def main():
     parser.add_argument("--plugins", help="folder of libflexor_*.so that go into lib/")
     parser.add_argument("--stage", help="make this folder instead of a tar")
     parser.add_argument("--links", action="store_true", help="with --stage: link to LibTorch and Arrow where they are")
+    options = parser.parse_args()
+    if options.links and not options.stage:
+        parser.error("--links is of --stage: a tar holds its libraries")
+    if options.out and options.stage:
+        parser.error("--out and --stage: one of both")
     try:
-        run(parser.parse_args())
+        run(options)
     except BundleError as error:
         print(error, file=sys.stderr)
         return 1

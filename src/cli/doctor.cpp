@@ -43,8 +43,8 @@ int run(const Args& args, const Io& io) {
   }
   if (!options.config.empty() || !options.overrides.empty()) {
     set_log_level(LogLevel::kWarn);
-    sections.push_back(
-        run_section({.files = options.config, .overrides = options.overrides}, launch ? launch->world : 1));
+    sections.push_back(run_section({.files = options.config, .overrides = options.overrides},
+                                   launch ? launch->world : 1, launch ? launch->local_world : 1));
   }
   if (options.json) {
     io.out << doctor_json(sections).dump(2) << '\n';

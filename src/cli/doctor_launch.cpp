@@ -138,9 +138,9 @@ DoctorSection group_section(const dist::Launch& launch, double timeout_s) {
   return section;
 }
 
-DoctorSection run_section(const config::Sources& sources, int64_t world) {
+DoctorSection run_section(const config::Sources& sources, int64_t world, int64_t ranks_of_node) {
   DoctorSection section{.name = "run", .items = {}};
-  for (const train::RunCheck& check : train::check_run(sources, world)) {
+  for (const train::RunCheck& check : train::check_run(sources, world, ranks_of_node)) {
     section.items.push_back(check.problem ? problem_item(check.name, *check.problem)
                                           : DoctorItem{.name = check.name, .value = check.found});
   }

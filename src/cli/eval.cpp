@@ -165,14 +165,12 @@ void check_ranks(dist::Group& group, const EvalOptions& options) {
   if (group.world() == 1) {
     return;
   }
-  dist::Facts facts = {{"the program's hash", dist::program_hash()}};
+  dist::choose_device(options.device);  // its kind is compared
+  dist::Facts facts;
   for (const auto& [key, value] : config::flatten(options)) {
     facts.emplace_back("--" + key, value);
   }
-  for (auto& fact : train::dataset_facts({options.dataset})) {
-    facts.push_back(std::move(fact));
-  }
-  dist::check_alike(group, facts);
+  train::check_common(group, std::move(facts), {options.dataset});
 }
 
 eval::EvalResult evaluate_together(const EvalOptions& options, const std::shared_ptr<dist::Group>& group) {

@@ -2,7 +2,6 @@
 #include <csignal>
 #include <filesystem>
 #include <ostream>
-#include <sched.h>
 
 #include "base/error.h"
 #include "base/file.h"
@@ -11,6 +10,7 @@
 #include "base/text.h"
 #include "cli/commands.h"
 #include "config/command_line.h"
+#include "dist/cpu_mask.h"
 #include "dist/hostfile.h"
 #include "dist/node_plan.h"
 #include "dist/node_start.h"
@@ -98,12 +98,6 @@ std::vector<std::string> with_program(std::vector<std::string> command) {
   return command;
 }
 
-int usable_cores() {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  return ::sched_getaffinity(0, sizeof set, &set) == 0 ? std::max(1, CPU_COUNT(&set)) : 1;
-}
-
 void print_commands(std::ostream& out, const dist::NodePlan& plan, const std::vector<std::string>& command,
                     bool with_own) {
   const std::string folder = std::filesystem::current_path().string();
@@ -164,11 +158,12 @@ int run_launch(const Args& args, const Io& io) {
     print_commands(io.out, plan, request.command, /*with_own=*/false);
   }
   plan.master_port = plan.master_port != 0 ? plan.master_port : dist::free_port();
+  const auto cores = std::max(1, static_cast<int>(dist::allowed_cpus().size()));
   std::vector<dist::RankProcess> ranks;
   ranks.reserve(static_cast<size_t>(plan.local_world()));
   for (int64_t local_rank = 0; local_rank < plan.local_world(); ++local_rank) {
-    ranks.push_back({.rank = plan.first_rank() + local_rank,
-                     .variables = dist::rank_variables(plan, local_rank, usable_cores(), env)});
+    ranks.push_back(
+        {.rank = plan.first_rank() + local_rank, .variables = dist::rank_variables(plan, local_rank, cores, env)});
   }
   log_info("ranks start", {{"ranks", plan.local_world()},
                            {"world", plan.world()},

@@ -22,7 +22,7 @@ namespace {
 struct PlanOptions {
   std::vector<std::string> config, overrides;
   std::string of = "train", memory;
-  int64_t ranks = 0;
+  int64_t ranks = 0, ranks_per_node = 0;
   bool json = false;
 };
 
@@ -33,13 +33,26 @@ void fields(config::FieldTable& table, PlanOptions& o) {
   table("memory", o.memory, "of a device or of the machine for one rank: 64GiB, 80GB; default: what is available now")
       .value_name("BYTES");
   table("ranks", o.ranks, "that train together; default: of the launcher, else 1").range(0, 1e6);
+  table("ranks-per-node", o.ranks_per_node, "of --ranks; default: of the launcher, else all on one node").range(0, 1e6);
   table("json", o.json, "print one JSON object instead of text");
   table.rest("key=value", o.overrides, "keys of the configuration, over the file");
 }
 
-train::PlanReport policy_report(const config::Sources& sources, int64_t world, double memory) {
+train::PlanReport policy_report(const config::Sources& sources, int64_t world, double memory, int64_t of_node) {
   const train::RunPlan plan = train::plan_run(sources, world);
-  return train::report_policy_plan(plan.config, train::planned_policy(plan), world, memory);
+  return train::report_policy_plan(plan.config, train::planned_policy(plan), world, memory, of_node);
+}
+
+int64_t ranks_of_node(const PlanOptions& options, int64_t world) {
+  if (options.ranks_per_node == 0) {
+    return options.ranks > 0 ? world : dist::launch_of_process().local_world;
+  }
+  if (world % options.ranks_per_node != 0) {
+    throw Error(ErrorKind::kUsage,
+                str_cat(world, world == 1 ? " rank does" : " ranks do", " not fill nodes of ", options.ranks_per_node),
+                "--ranks-per-node", "nodes are of one size: --ranks is a multiple of it");
+  }
+  return options.ranks_per_node;
 }
 
 int run_plan(const Args& args, const Io& io) {
@@ -50,14 +63,15 @@ int run_plan(const Args& args, const Io& io) {
                 "flexor plan --config configs/pi05_base.yaml policy.path=DIR dataset.root=DIR output_dir=DIR");
   }
   const int64_t world = options.ranks > 0 ? options.ranks : dist::launch_of_process().world;
+  const int64_t of_node = ranks_of_node(options, world);
   const double memory = options.memory.empty()
-                            ? std::floor(static_cast<double>(available_memory_bytes()) / static_cast<double>(world))
+                            ? std::floor(static_cast<double>(available_memory_bytes()) / static_cast<double>(of_node))
                             : parse_bytes(options.memory, "--memory");
   set_log_level(LogLevel::kWarn);
   const train::PlanReport report =
-      options.of == "value"
-          ? recap::report_value_plan(recap::load_recap_config(sources, recap::Step::kValue).value, world, memory)
-          : policy_report(sources, world, memory);
+      options.of == "value" ? recap::report_value_plan(recap::load_recap_config(sources, recap::Step::kValue).value,
+                                                       world, memory, of_node)
+                            : policy_report(sources, world, memory, of_node);
   if (options.json) {
     io.out << plan_json(report, memory).dump(2) << '\n';
   } else {
@@ -81,6 +95,7 @@ const Command kPlan{
         "    flexor plan --config configs/pi05_base.yaml policy.path=/data/pi05_base dataset.root=/data/koch "
         "output_dir=runs/koch --memory 64GiB\n"
         "    flexor plan --config run.yaml parallel.strategy=zero3 --ranks 8 --memory 32GiB\n"
+        "    flexor plan --config run.yaml parallel.strategy=hybrid --ranks 16 --ranks-per-node 8\n"
         "    flexor plan --of value --config configs/recap_libero.yaml\n\n"
         "Goes through a step without computing: weights, masters, moments, gradients, what autograd keeps, buffers of "
         "communication.\nThe program itself and what its allocator wastes come on top. Exit code 1 if the step does "

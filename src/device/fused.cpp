@@ -47,12 +47,12 @@ std::vector<Tensor> call(const c10::OperatorHandle& op, const std::vector<c10::I
 
 /// A small call of a use and what it must give.
 struct Trial {
-  std::vector<c10::IValue> arguments;  ///< the first is the tensor whose gradient is compared
-  Tensor expected;                     ///< with a graph
+  std::vector<c10::IValue> arguments;
+  Tensor expected;  ///< with a graph
 };
 
-Trial trial_of(FusedUse use, const Tensor& x) {
-  const Tensor wave = place(at::linspace(0.5, 1.5, 32).cos()).to(x.scalar_type());  // [32]
+/// @param wave  [32], the weight of a norm
+Trial trial_of(FusedUse use, const Tensor& x, const Tensor& wave) {
   if (use == FusedUse::kRmsNorm) {
     const Tensor x32 = x.to(at::kFloat);
     const Tensor unit = x32 * at::rsqrt(x32.square().mean(-1, /*keepdim=*/true) + 1e-6);
@@ -69,25 +69,38 @@ Trial trial_of(FusedUse use, const Tensor& x) {
 }
 
 double largest_error(const Tensor& found, const Tensor& expected) {
+  if (found.defined() != expected.defined()) {
+    return HUGE_VAL;  // no gradient where there is one
+  }
+  if (!expected.defined()) {
+    return 0;
+  }
   const Tensor a = found.detach().cpu().to(at::kDouble), b = expected.detach().cpu().to(at::kDouble);
   return a.sizes() == b.sizes() ? (a - b).abs().max().item<double>() : HUGE_VAL;
 }
 
-/// Result and gradient, of values around 1.
+/// Result and gradients, of values around 1.
 double trial_error(const c10::OperatorHandle& op, FusedUse use, at::ScalarType dtype) {
   const at::AutoGradMode with_graph(true);
-  const Tensor values = at::linspace(-2, 2, 256).view({2, 2, 2, 32}).sin().to(dtype);
-  const auto run = [&](bool is_fused, Tensor& gradient) {
-    Tensor x = place(values).clone().set_requires_grad(true);
-    const Trial trial = trial_of(use, x);
-    const Tensor y = is_fused ? call(op, trial.arguments).at(0) : trial.expected;
-    y.to(at::kFloat).sum().backward();
-    gradient = x.grad();
-    return y.detach();
+  constexpr int64_t kRows = 8, kWidth = 32;
+  const Tensor values = at::linspace(-2, 2, kRows * kWidth).view({2, 2, 2, kWidth}).sin().to(dtype);
+  struct Found {
+    Tensor y, of_x, of_weight;
   };
-  Tensor gradient, expected_gradient;
-  const Tensor y = run(true, gradient), expected = run(false, expected_gradient);
-  return std::max(largest_error(y, expected), largest_error(gradient, expected_gradient));
+  const auto run = [&](bool is_fused) {
+    const Tensor x = place(values).clone().set_requires_grad(true);
+    const Tensor wave = place(at::linspace(0.5, 1.5, kWidth).cos().to(dtype));
+    wave.set_requires_grad(use == FusedUse::kRmsNorm);  // the others have no weights
+    const Trial trial = trial_of(use, x, wave);
+    const Tensor y = is_fused ? call(op, trial.arguments).at(0) : trial.expected;
+    const Tensor slope = place(at::linspace(0.5, 1.0, y.numel()).view(y.sizes()));  // tells the places apart
+    (y.to(at::kFloat) * slope).sum().backward();
+    const Tensor of_weight = wave.grad();
+    return Found{y.detach(), x.grad(), of_weight.defined() ? of_weight / kRows : of_weight};  // a sum over rows
+  };
+  const Found found = run(true), expected = run(false);
+  return std::max({largest_error(found.y, expected.y), largest_error(found.of_x, expected.of_x),
+                   largest_error(found.of_weight, expected.of_weight)});
 }
 
 /// "" if the operator gives what the formula gives.

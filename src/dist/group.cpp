@@ -120,8 +120,11 @@ Pending Group::start_all_gather(const Tensor& input, Tensor output) {
     }
     return {};
   }
-  return start(state_, "all_gather", {std::move(output), input},
-               [&](std::vector<Tensor>& tensors) { return state_->pg->all_gather_single(tensors[0], tensors[1]); });
+  return start(state_, "all_gather", {std::move(output), input}, [&](std::vector<Tensor>& tensors) {
+    c10d::AllgatherOptions options;
+    options.timeout = state_->timeout();
+    return state_->pg->all_gather_single(tensors[0], tensors[1], options);
+  });
 }
 
 Pending Group::start_reduce_scatter(Tensor input, Tensor output, ReduceOp op) {

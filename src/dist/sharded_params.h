@@ -27,14 +27,13 @@ struct ShardConfig {
   int64_t ranks_per_copy = 1;       ///< that divide one copy; the world is a multiple of it
 };
 
-/// The trained parameters of a model, divided among ranks. The model computes
-/// as ever; every rank updates its share.
+/// The trained parameters of a model, divided among ranks. The model computes as ever; every rank updates its share.
 ///
-///   ShardedParams sharded(places, blocks, config, group);   // the model's
-///   tensors become views of flat buffers optimizer on sharded.shares() each
-///   micro batch: begin_micro_batch(last); forward; backward;
-///   end_micro_batch(); finish_gradients(); gradient(i) is the mean over all
-///   ranks of share i; update; end_step();
+///   ShardedParams sharded(params, blocks, config, world);  // the model's tensors become views of flat buffers
+///   // an optimizer on sharded.shares(); then in every step
+///   //   for each micro batch: begin_micro_batch(is_last); forward; backward; end_micro_batch();
+///   //   finish_gradients();  // gradient(i) is the mean over all ranks of share i
+///   //   update; end_step();
 class ShardedParams {
  public:
   /// @param params  all of the model; the places outlive this object  @param

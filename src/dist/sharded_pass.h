@@ -29,11 +29,9 @@ struct ShardedBlock {
 /// batch): it then takes part in the collectives of that block without
 /// computing.
 ///
-/// forward   sequence order: the next block is gathered while one computes, a
-/// computed one is released backward  reverse order, the same; a block's
-/// gradients are reduced when all have come, or when the backward pass has
-///           reached an earlier block (autograd finishes later blocks first);
-///           its weights are released then
+/// - forward, in the order of the blocks: the next block is gathered while one computes, a computed one is released
+/// - backward, in reverse: the same; a block's gradients are reduced when all have come, or when the backward pass has
+///   reached an earlier block (autograd finishes later blocks first); its weights are released then
 class ShardedPass final : public BlockObserver {
  public:
   struct Options {

@@ -52,7 +52,8 @@ struct EvalBatches {
 };
 
 /// @param group  ranks that share the batches; all get the same result, which does not depend on their number
-/// @throws Error(kData) if there is no frame or a batch does not fit the policy; Error(kInterrupted) after Ctrl-C
+/// @throws Error(kData) if there is no frame or a batch does not fit the policy; Error(kInterrupted) after
+///         Ctrl-C, Error(kTerminated) after SIGTERM
 EvalResult evaluate(policy::Policy& policy, const EvalBatches& batches, const EvalOptions& options,
                     const std::shared_ptr<dist::Group>& group = dist::group_of_one());
 

@@ -84,15 +84,12 @@ void check_ranks(dist::Group& group, const RecapConfig& config, Step step,
   if (group.world() == 1) {
     return;
   }
-  dist::Facts facts = {{"the program's hash", dist::program_hash()}, {"output_dir", config.output_dir}};
+  dist::Facts facts = {{"output_dir", config.output_dir}};
   for (const auto& [key, value] : flat_settings(config, step)) {
     facts.emplace_back(key, value);
   }
-  for (auto& fact : train::dataset_facts(roots_of(data_of(config, step)))) {
-    facts.push_back(std::move(fact));
-  }
   facts.insert(facts.end(), more.begin(), more.end());
-  dist::check_alike(group, facts);
+  train::check_common(group, std::move(facts), roots_of(data_of(config, step)));
   group.use_device(device::current());
 }
 

@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/file.h"
+#include "base/file_errors.h"
 #include "base/interrupt.h"
 #include "base/log.h"
 #include "base/str_cat.h"
@@ -55,10 +56,13 @@ void set_start(RunnerSection& runner, const std::string& folder, bool resumes, b
 void remove_shards(const RecapConfig& config) {
   const std::string name = sidecar_name("advantages", config.advantages.advantage.tag);
   for (const DatasetEntry& entry : config.advantages.data.train_data_paths) {
-    std::error_code ignored;
-    fs::remove_all(str_cat(resolved_path(config.advantages.data, entry.dataset_path), "/meta/",
-                           name.substr(0, name.rfind('.')), ".shards"),
-                   ignored);
+    const std::string folder = str_cat(resolved_path(config.advantages.data, entry.dataset_path), "/meta/",
+                                       name.substr(0, name.rfind('.')), ".shards");
+    std::error_code code;
+    fs::remove_all(folder, code);
+    if (code) {
+      throw_file_error("cannot remove the values of an earlier run", folder, code.value());
+    }
   }
 }
 

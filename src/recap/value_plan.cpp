@@ -61,24 +61,26 @@ models::BatchShape value_batch_shape(const ValueStep& step) {
           .float_pictures = step.data.do_augment};
 }
 
-train::MemoryPlan plan_value(const ValueStep& step, const models::BatchShape& batch, int64_t world) {
-  return plan_value(*planned_value_model(step), step, batch, world);
+train::MemoryPlan plan_value(const ValueStep& step, const models::BatchShape& batch, int64_t world,
+                             int64_t ranks_of_node) {
+  return plan_value(*planned_value_model(step), step, batch, world, ranks_of_node);
 }
 
 train::MemoryPlan plan_value(models::ValueModel& model, const ValueStep& step, const models::BatchShape& batch,
-                             int64_t world) {
+                             int64_t world, int64_t ranks_of_node) {
   const std::string& sharding = step.actor.fsdp_config.sharding_strategy;
   constexpr double kBatchesAhead = 3;  // in work and ready, beside the one that is computed
   const train::MemorySetup setup{.micro_batches = value_micro_batches(step, world),
                                  .strategy = world == 1 ? "none" : sharding,
                                  .world = world,
+                                 .ranks_per_copy = ranks_of_node,
                                  .has_masters = false,  // the weights are float32 themselves
                                  .batch_bytes = (1 + kBatchesAhead) * models::batch_bytes(model.config(), batch)};
   return train::plan_memory(
       train::parts_of(model), [&](models::MemoryTape& tape) { return models::sketch_loss(model, batch, tape); }, setup);
 }
 
-train::PlanReport report_value_plan(const ValueStep& step, int64_t world, double memory) {
+train::PlanReport report_value_plan(const ValueStep& step, int64_t world, double memory, int64_t ranks_of_node) {
   train::PlanReport report{.model = str_cat("recap value model, ", step.actor.model.precision),
                            .strategy = step.actor.fsdp_config.sharding_strategy,
                            .batch = value_batch_shape(step),
@@ -87,17 +89,17 @@ train::PlanReport report_value_plan(const ValueStep& step, int64_t world, double
                            .plan = {},
                            .largest_batch = 0,
                            .changes = {}};
-  report.plan = plan_value(step, report.batch, world);
+  report.plan = plan_value(step, report.batch, world, ranks_of_node);
   report.largest_batch = train::largest_batch(
       [&](int64_t batch_size) {
         models::BatchShape shape = report.batch;
         shape.batch_size = batch_size;
-        return plan_value(step, shape, world).total();
+        return plan_value(step, shape, world, ranks_of_node).total();
       },
       memory);
   if (memory > 0 && report.plan.total() > memory) {
     for (const auto& [what, changed] : changed_steps(step)) {
-      report.changes.push_back({what, plan_value(changed, value_batch_shape(changed), world)});
+      report.changes.push_back({what, plan_value(changed, value_batch_shape(changed), world, ranks_of_node)});
     }
   }
   return report;

@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "base/file_errors.h"
 #include "base/log.h"
 #include "base/str_cat.h"
 #include "table/parquet_reader.h"
@@ -60,8 +61,11 @@ ValueShards::ValueShards(std::string folder, const Json& plan) : folder_(std::mo
     take_over();
     return;
   }
-  std::error_code ignored;
-  fs::remove_all(folder_, ignored);
+  std::error_code code;
+  fs::remove_all(folder_, code);
+  if (code) {  // what is left would be taken for values of this plan
+    throw_file_error("cannot remove the values of an earlier run", folder_, code.value());
+  }
   write_file_atomic(folder_ + "/" + kPlan, plan.dump(2));
 }
 

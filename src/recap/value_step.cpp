@@ -76,9 +76,9 @@ ValueReport train_value(const RecapConfig& config, const std::shared_ptr<dist::G
   ValueTask& value_task = *task;
   const int64_t steps = total_steps(step.runner, task->steps_per_epoch());
   parts.config = loop_config(step.runner, run, steps, micro_batches(step.actor, group->world()));
-  parts.memory.plan = [&value_task, model, step, world = group->world()] {
+  parts.memory.plan = [&value_task, model, step, world = group->world(), of_node = group->launch().local_world] {
     const models::BatchShape shape = models::shape_of(value_task.last_batch());  // ranks may lack the model's weights
-    return world == 1 ? plan_value(*model, step, shape, world) : plan_value(step, shape, world);
+    return world == 1 ? plan_value(*model, step, shape, world) : plan_value(step, shape, world, of_node);
   };
   parts.task = std::move(task);
   log_info("value model ready", {{"parameters", nn::count_params(*model)},

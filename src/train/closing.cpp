@@ -6,6 +6,7 @@
 
 #include "base/file.h"
 #include "base/str_cat.h"
+#include "device/device.h"
 
 namespace flexor::train {
 
@@ -43,10 +44,11 @@ void print_closing(std::ostream& out, const Closing& closing) {
 
 void write_closing(const Closing& closing, const TrainConfig& config, int64_t world) {
   const std::string network = config.policy.config.is_pi05() ? "Pi05" : "Pi0";
+  const std::string device = c10::DeviceTypeName(device::current().type());
   for (const char* kind : {"perf", "acc"}) {
     const std::string text =
         str_cat("Network = ", network, "\nRankSize = ", world, "\nBatchSize = ", config.batch_size,
-                "\nDeviceType = CPU", "\nCaseName = ", network, "_bs", config.batch_size, "_", world, "p_", kind,
+                "\nDeviceType = ", device, "\nCaseName = ", network, "_bs", config.batch_size, "_", world, "p_", kind,
                 "\nActualFPS = ", number("%.2f", closing.samples_per_s), "\nTrainingTime = ",
                 closing.samples_per_s > 0
                     ? number("%.3f", static_cast<double>(config.batch_size * world) / closing.samples_per_s)

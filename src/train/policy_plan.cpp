@@ -174,7 +174,7 @@ int64_t largest_batch(const std::function<double(int64_t)>& bytes_of, double mem
 }
 
 PlanReport report_policy_plan(const TrainConfig& config, const schema::PolicyConfig& policy, int64_t world,
-                              double memory) {
+                              double memory, int64_t ranks_of_node) {
   PlanReport report{.model = describe_model(config, policy),
                     .strategy = config.parallel.strategy,
                     .batch = batch_shape(config, policy),
@@ -184,11 +184,11 @@ PlanReport report_policy_plan(const TrainConfig& config, const schema::PolicyCon
                     .largest_batch = 0,
                     .changes = {}};
   const auto model = planned_model(config, policy);
-  report.plan = plan_policy(*model, config, policy, report.batch, world);
+  report.plan = plan_policy(*model, config, policy, report.batch, world, ranks_of_node);
   const auto bytes_of = [&](int64_t batch_size) {
     models::BatchShape shape = report.batch;
     shape.batch_size = batch_size;
-    return plan_policy(*model, config, policy, shape, world).total();
+    return plan_policy(*model, config, policy, shape, world, ranks_of_node).total();
   };
   report.largest_batch = largest_batch(bytes_of, memory);
   if (memory <= 0 || report.plan.total() <= memory) {
@@ -202,7 +202,7 @@ PlanReport report_policy_plan(const TrainConfig& config, const schema::PolicyCon
     changed.global_batch_size.reset();
     models::BatchShape shape = report.batch;
     shape.batch_size = changed.batch_size;
-    report.changes.push_back({lever.what, plan_policy(changed, changed_policy, shape, ranks)});
+    report.changes.push_back({lever.what, plan_policy(changed, changed_policy, shape, ranks, ranks_of_node)});
   }
   return report;
 }

@@ -46,7 +46,7 @@ MemoryPlan plan_policy(models::PolicyModel& model, const TrainConfig& config, co
 
 /// The same with the largest batch for `memory` bytes and, when the batch does not fit, what else would help.
 PlanReport report_policy_plan(const TrainConfig& config, const schema::PolicyConfig& policy, int64_t world,
-                              double memory);
+                              double memory, int64_t ranks_of_node = 0);
 
 /// The largest batch that fits, 0 if not even one sample does. @param bytes_of  grows with the batch
 int64_t largest_batch(const std::function<double(int64_t batch)>& bytes_of, double memory);

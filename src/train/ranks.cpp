@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <iterator>
 #include <sstream>
 
 #include "base/content_hash.h"
@@ -105,13 +106,23 @@ void warn_of_shared_devices(dist::Group& group) {
 
 }  // namespace
 
-/// What all ranks must agree on before a model is built.
+void check_common(dist::Group& group, dist::Facts facts, const std::vector<std::string>& roots) {
+  if (group.world() == 1) {
+    return;
+  }
+  dist::Facts all = {{"the program's hash", dist::program_hash()},
+                     {"the kind of device", c10::DeviceTypeName(device::current().type(), /*lower_case=*/true)}};
+  std::ranges::move(facts, std::back_inserter(all));
+  std::ranges::move(dataset_facts(roots), std::back_inserter(all));
+  dist::check_alike(group, all);
+  warn_of_shared_devices(group);
+}
+
 void check_ranks(dist::Group& group, const RunPlan& plan) {
   if (group.world() == 1) {
     return;
   }
-  dist::Facts facts = {{"the program's hash", dist::program_hash()}};
-  facts.emplace_back("the kind of device", c10::DeviceTypeName(device::current().type(), /*lower_case=*/true));
+  dist::Facts facts;
   for (const auto& [key, value] : config::flatten(plan.config)) {
     facts.emplace_back(key, value);
   }
@@ -122,11 +133,7 @@ void check_ranks(dist::Group& group, const RunPlan& plan) {
   for (const MixEntry& entry : plan.config.dataset.mix) {
     roots.push_back(entry.root);
   }
-  for (auto& fact : dataset_facts(roots)) {
-    facts.push_back(std::move(fact));
-  }
-  dist::check_alike(group, facts);
-  warn_of_shared_devices(group);
+  check_common(group, std::move(facts), roots);
 }
 
 }  // namespace flexor::train

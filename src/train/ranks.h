@@ -42,7 +42,12 @@ auto with_ranks(dist::Group& group, const Body& body) {
 /// @throws Error(kRuntime) if some have one and others none: the folder is not shared
 RunPlan common_plan(const config::Sources& sources, dist::Group& group);
 
-/// Before a model is built: all ranks run the same program, configuration and data (dist::check_alike).
+/// Before a model is built: all ranks run the same program on the same kind of device with the same data and what else
+/// is in `facts` (dist::check_alike). Two of them on one device are named in the log.
+/// @param roots  of the datasets  @throws Error(kFile), and Error(kRuntime) with what differs
+void check_common(dist::Group& group, dist::Facts facts, const std::vector<std::string>& roots);
+
+/// The same with the configuration of a training.
 void check_ranks(dist::Group& group, const RunPlan& plan);
 
 /// The newest step that all ranks have. @param step  of the newest that this rank has, -1 for none

@@ -13,6 +13,8 @@
 #include "base/process_memory.h"
 #include "base/str_cat.h"
 #include "base/text.h"
+#include "device/device.h"
+#include "dist/choose_device.h"
 #include "train/batch_source.h"
 #include "train/policy_plan.h"
 #include "train/policy_setup.h"
@@ -89,16 +91,25 @@ std::string check_output(const std::string& output_dir) {
                  human_bytes(static_cast<double>(space.f_bavail) * static_cast<double>(space.f_frsize)), " free");
 }
 
+/// Of the device, where it has its own and says how much.
+std::optional<device::Memory> device_memory() {
+  const auto memory = device::memory();
+  return memory && memory->free >= 0 && memory->total > 0 ? memory : std::nullopt;
+}
+
 /// The predicted peak of one rank, as `flexor plan` says it.
-std::string check_plan(const TrainConfig& config, const schema::PolicyConfig& policy, int64_t world) {
-  const auto limit = static_cast<double>(memory_limit_bytes());
-  const double memory = static_cast<double>(available_memory_bytes()) / static_cast<double>(world);
-  const PlanReport report = report_policy_plan(config, policy, world, memory);
+std::string check_plan(const TrainConfig& config, const schema::PolicyConfig& policy, int64_t world,
+                       int64_t ranks_of_node) {
+  const auto on_device = device_memory();
+  const auto sharing = static_cast<double>(on_device ? 1 : ranks_of_node);
+  const auto limit = static_cast<double>(on_device ? on_device->total : memory_limit_bytes());
+  const double memory = static_cast<double>(on_device ? on_device->free : available_memory_bytes()) / sharing;
+  const PlanReport report = report_policy_plan(config, policy, world, memory, ranks_of_node);
   const std::string largest = report.largest_batch > 0 ? str_cat("largest batch_size that fits ", report.largest_batch)
                                                        : std::string("not even batch_size 1 fits");
   const std::string found =
       str_cat(human_bytes(report.plan.total()), " a rank at the peak, ", human_bytes(memory), " available; ", largest);
-  if (limit > 0 && report.plan.total() * static_cast<double>(world) > limit) {
+  if (limit > 0 && report.plan.total() * sharing > limit) {
     throw Error(ErrorKind::kRuntime, found, "predicted memory of a step", "`flexor plan` says what would need less");
   }
   return found;
@@ -133,7 +144,7 @@ void check_data(const RunPlan& plan, Checks& checks, std::optional<RunInputs>& i
 
 }  // namespace
 
-std::vector<RunCheck> check_run(const config::Sources& sources, int64_t world) {
+std::vector<RunCheck> check_run(const config::Sources& sources, int64_t world, int64_t ranks_of_node) {
   Checks checks;
   RunPlan plan;
   const auto configuration = [&] {
@@ -143,16 +154,24 @@ std::vector<RunCheck> check_run(const config::Sources& sources, int64_t world) {
   if (!checks.run("configuration", configuration)) {
     return std::move(checks.list);
   }
+  const bool has_device = checks.run("device", [&] {
+    dist::choose_device(plan.config.device);
+    return device::describe_current();
+  });
   std::optional<RunInputs> inputs;
   check_data(plan, checks, inputs);
-  checks.run("memory", [&] {
-    const schema::PolicyConfig policy = inputs ? inputs->policy : policy_before_data(plan);
-    check_memory(plan.config, policy, world);
-    return str_cat("a step needs at least ", human_bytes(least_memory(plan.config, policy, world)), " of ",
-                   human_bytes(static_cast<double>(memory_limit_bytes())));
-  });
-  checks.run("plan",
-             [&] { return check_plan(plan.config, inputs ? inputs->policy : policy_before_data(plan), world); });
+  if (has_device) {
+    checks.run("memory", [&] {
+      const schema::PolicyConfig policy = inputs ? inputs->policy : policy_before_data(plan);
+      check_memory(plan.config, policy, world);
+      const auto on_device = device_memory();
+      return str_cat("a step needs at least ", human_bytes(least_memory(plan.config, policy, world)), " of ",
+                     human_bytes(static_cast<double>(on_device ? on_device->total : memory_limit_bytes())));
+    });
+    checks.run("plan", [&] {
+      return check_plan(plan.config, inputs ? inputs->policy : policy_before_data(plan), world, ranks_of_node);
+    });
+  }
   checks.run("weights", [&] {
     const std::string file = check_weights(plan, inputs ? inputs->policy : policy_before_data(plan));
     return file.empty() ? std::string("drawn at random") : file;

@@ -53,7 +53,9 @@ Closing Trainer::run() {
   }
   if (parts_.progress.validation_due) {  // where the run was stopped
     const bool keep = validate_if_due();
-    check_interrupt();
+    if (is_stopping()) {
+      stop();
+    }
     save_if_due(keep);
   }
   while (parts_.progress.step < steps) {

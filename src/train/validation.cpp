@@ -54,7 +54,7 @@ Validator::Result Validator::evaluate(models::PolicyModel& model) {
   const auto size = static_cast<size_t>(batch_size_), world = static_cast<size_t>(group_->world());
   for (size_t first = static_cast<size_t>(group_->rank()) * size; first < positions_.size(); first += world * size) {
     if (interrupted() || terminated()) {
-      total[2] = interrupted() ? 2 : 1;
+      total[2] = 1;
       break;
     }
     const size_t count = std::min(positions_.size() - first, size);

@@ -26,7 +26,7 @@ class Validator {
     double seconds = 0;
   };
   /// Mean over the samples, which the ranks share; all get the same. Builds no graph.
-  /// @throws Error(kInterrupted), Error(kTerminated) between batches, on all ranks if on any
+  /// @throws Error(kInterrupted) between batches after Ctrl-C or SIGTERM, on all ranks if on any
   Result evaluate(models::PolicyModel& model);
 
  private:

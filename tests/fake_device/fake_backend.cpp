@@ -93,8 +93,9 @@ void shutdown() {}
 }  // namespace
 
 const flexor_backend* flexor_backend_entry(void) {
-  static const std::array<flexor_backend_fused, 6> kFused = {{{FLEXOR_FUSED_ADAMW, "aten::_fused_adamw_"},
+  static const std::array<flexor_backend_fused, 7> kFused = {{{FLEXOR_FUSED_ADAMW, "aten::_fused_adamw_"},
                                                               {FLEXOR_FUSED_RMS_NORM, "fake::other_rms_norm"},
+                                                              {FLEXOR_FUSED_RMS_NORM, "fake::deaf_rms_norm"},
                                                               {FLEXOR_FUSED_RMS_NORM, "fake::rms_norm"},
                                                               {FLEXOR_FUSED_ROPE, "fake::rotary_mul"},
                                                               {FLEXOR_FUSED_GEGLU, "npu::npu_geglu"},

@@ -26,6 +26,11 @@ std::tuple<at::Tensor, at::Tensor> other_rms_norm(const at::Tensor& x, const at:
   return rms_norm(x, gamma + 1, epsilon);
 }
 
+/// Right, but its weight would never learn.
+std::tuple<at::Tensor, at::Tensor> deaf_rms_norm(const at::Tensor& x, const at::Tensor& gamma, double epsilon) {
+  return rms_norm(x, gamma.detach(), epsilon);
+}
+
 at::Tensor rotary_mul(const at::Tensor& x, const at::Tensor& cos, const at::Tensor& sin, std::string_view mode) {
   TORCH_CHECK(mode == "half", "only halves");
   const std::vector<at::Tensor> halves = x.chunk(2, -1);
@@ -43,6 +48,7 @@ std::tuple<at::Tensor, at::Tensor> geglu(const at::Tensor& x, int64_t dim, int64
 TORCH_LIBRARY(fake, m) {
   m.def("rms_norm(Tensor x, Tensor gamma, float epsilon=1e-6) -> (Tensor, Tensor)", &rms_norm);
   m.def("other_rms_norm(Tensor x, Tensor gamma, float epsilon=1e-6) -> (Tensor, Tensor)", &other_rms_norm);
+  m.def("deaf_rms_norm(Tensor x, Tensor gamma, float epsilon=1e-6) -> (Tensor, Tensor)", &deaf_rms_norm);
   m.def("rotary_mul(Tensor x, Tensor cos, Tensor sin, str mode='half') -> Tensor", &rotary_mul);
   m.def("geglu(Tensor x, int dim=-1, int approximate=1, bool activate_left=False) -> (Tensor, Tensor)", &geglu);
 }
