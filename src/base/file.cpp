@@ -1,5 +1,6 @@
 #include "base/file.h"
 
+#include <cctype>
 #include <cerrno>
 #include <fcntl.h>
 #include <filesystem>
@@ -12,6 +13,8 @@
 #include "base/atomic_file.h"
 #include "base/error.h"
 #include "base/file_errors.h"
+#include "base/file_probe.h"
+#include "base/str_cat.h"
 
 namespace flexor {
 namespace {
@@ -130,6 +133,9 @@ void check_writable_folder(const std::string& folder) {
 }
 
 void check_output_file(const std::string& path) {
+  if (path.empty()) {
+    throw Error(ErrorKind::kUsage, "the name of the file to write is empty");
+  }
   if (std::filesystem::is_directory(path)) {
     throw Error(ErrorKind::kFile, "is a folder, expected the name of a file to write", path);
   }
@@ -142,6 +148,24 @@ void check_output_file(const std::string& path) {
   }
   const std::string folder = std::filesystem::path(path).parent_path().string();
   check_writable_folder(folder.empty() ? "." : folder);
+}
+
+void check_output_file(const std::string& path, const FileKind& kind) {
+  check_output_file(path);
+  if (!is_regular_file(path)) {
+    return;
+  }
+  std::ifstream file(path, std::ios::binary);
+  std::string start;
+  for (char c = 0; start.size() < kind.beginning.size() && file.get(c);) {
+    if (const auto byte = static_cast<unsigned char>(c); std::isspace(byte) == 0) {
+      start += static_cast<char>(std::tolower(byte));
+    }
+  }
+  if (!start.empty() && start != kind.beginning) {
+    throw Error(ErrorKind::kFile, str_cat("a file is there that is no ", kind.name, ", and is not overwritten"), path,
+                "choose another name, or remove it");
+  }
 }
 
 std::shared_ptr<MappedFile> MappedFile::open(const std::string& path, bool private_writable) {

@@ -26,8 +26,19 @@ void check_input_file(const std::string& path);
 /// @throws Error(kFile) if a file cannot be made in `folder` (which is made when missing)
 void check_writable_folder(const std::string& folder);
 
-/// Before the work: @throws Error(kFile) if `path` is a folder, or if no file can be made beside it
+/// Before the work: @throws Error(kFile) if `path` is a folder, or if no file can be made beside it; Error(kUsage) if
+/// it is empty
 void check_output_file(const std::string& path);
+
+/// How files of a kind are known.
+struct FileKind {
+  std::string_view name;       ///< "page"
+  std::string_view beginning;  ///< in lower case and without white space
+};
+inline constexpr FileKind kHtmlPage{"page", "<!doctypehtml>"};
+
+/// The same, and a file of another kind that is there is not overwritten: @throws Error(kFile)
+void check_output_file(const std::string& path, const FileKind& kind);
 
 /// A folder that appears complete or not at all: fill path(), then commit() fsyncs its files and renames it to
 /// `target`. Without commit() the destructor removes it. A leftover of a killed run is removed by the next StagedFolder

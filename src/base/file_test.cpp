@@ -260,6 +260,20 @@ TEST_F(FileTest, OutputFilesAreTriedBeforeTheWork) {
   EXPECT_EQ(error_of([&] { check_output_file(path("file/below")); }).kind(), ErrorKind::kFile);
 }
 
+TEST_F(FileTest, FilesOfAnotherKindAreNotOverwritten) {
+  check_output_file(path("page"), kHtmlPage);  // none there
+  write("page", "");
+  check_output_file(path("page"), kHtmlPage);
+  write("page", "<!DOCTYPE html>\n<html>");
+  check_output_file(path("page"), kHtmlPage);
+  for (const char* other : {"{}", "<!doc", "PAR1"}) {
+    write("page", other);
+    EXPECT_STREQ(error_of([&] { check_output_file(path("page"), kHtmlPage); }).what(),
+                 "a file is there that is no page, and is not overwritten");
+  }
+  EXPECT_EQ(error_of([&] { check_output_file("", kHtmlPage); }).kind(), ErrorKind::kUsage);
+}
+
 TEST_F(FileTest, FoldersWithoutPermissionAreNamed) {
   ::chmod(folder_.c_str(), 0555);
   const auto attempt = [&] {

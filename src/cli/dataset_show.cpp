@@ -28,6 +28,7 @@ void fields(config::FieldTable& table, DatasetShowOptions& o) {
 int run_dataset_show(const Args& args, const Io& io) {
   const auto options = config::parse<DatasetShowOptions>(args);
   install_interrupt_handlers();
+  check_output_file(options.output, kHtmlPage);
   const std::string page = curate::episode_page(
       {.root = options.root, .episode = options.episode, .num_pictures = options.frames, .with_video = options.video});
   write_file_atomic(options.output, page);

@@ -142,12 +142,17 @@ void run_norm_stats(const curate::StatsSource& source, const DatasetStatsOptions
   }
 }
 
+constexpr FileKind kNormStats{"norm_stats.json", R"({"norm_stats":)"};
+
 int run_dataset_stats(const Args& args, const Io& io) {
   const auto options = config::parse<DatasetStatsOptions>(args);
   check(options);
   const curate::StatsSource source = curate::open_stats_source(options.root);
   for (const data::Finding& finding : source.findings) {
     log_warn(finding.message, {{"where", finding.where()}});
+  }
+  if (!options.norm_stats.empty()) {
+    check_output_file(options.norm_stats, kNormStats);
   }
   StatsReport report;
   constexpr int kMaxThreads = 16;  // by default: each holds counters and a decoder

@@ -113,7 +113,7 @@ RecapConfig config_of_steps(const std::string& folder, const fs::path& path) {
 std::string write_recap_report(const RecapConfig& config, const RecapReportOptions& options) {
   const fs::path page_path =
       options.output.empty() ? fs::path(config.output_dir) / "report.html" : fs::path(options.output);
-  check_output_file(page_path.string());
+  check_output_file(page_path.string(), kHtmlPage);
   const JudgedRun run = read_judged(config);
   const ReportNumbers numbers = report_numbers(run);
   const ReportCurves curves = read_report_curves(config.output_dir);

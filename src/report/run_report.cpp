@@ -224,6 +224,7 @@ std::string run_page(const RunFiles& run) {
 std::string write_run_report(const std::string& run_dir, const std::string& out_html) {
   const std::string page = run_page(read_run(run_dir));
   const std::string path = out_html.empty() ? (std::filesystem::path(run_dir) / "report.html").string() : out_html;
+  check_output_file(path, kHtmlPage);
   write_file_atomic(path, page);
   return path;
 }
