@@ -15,8 +15,7 @@
 //     c10::Device("NAME:0") parses, and kernels, allocator, device guard with streams and events
 //     (c10::impl::VirtualGuardImpl), default generator and hooks (lazyInitDevice, memory pinned by
 //     at::Tensor::pin_memory) of the device type are registered with LibTorch: the program does the rest through them.
-//  5. fallback_ops get a kernel that computes on the CPU; device_count(), set_device(local rank), or set_device(0)
-//  where
+//  5. fallback_ops get a kernel that computes on the CPU; device_count(), set_device(local rank), or set_device(0) if
 //     visible_variable shows each process one device. A local rank beyond the devices is an error.
 //  6. new_group() per group of ranks, after all have met over Gloo and agree on the run; collectives of CPU tensors
 //     stay with Gloo.

@@ -181,6 +181,11 @@ TEST_F(OnFake, FusedOperatorsStandForFormulasOnlyIfTheyAgree) {
   const Tensor x = at::tensor({3.0F, 4.0F}), gamma = at::tensor({1.0F, 2.0F});
   const Tensor y = call_fused(FusedUse::kRmsNorm, {place(x), place(gamma), 0.0}).at(0).cpu();
   EXPECT_TRUE(at::allclose(y, at::tensor({3.0F, 8.0F}) / std::sqrt(12.5)));  // of other_rms_norm: 2 and 3 times
+  const at::AutoGradMode with_graph(true);
+  const Tensor weight = place(gamma).set_requires_grad(true);
+  call_fused(FusedUse::kRmsNorm, {place(x), weight, 0.0}).at(0).sum().backward();
+  ASSERT_TRUE(weight.grad().defined());  // deaf_rms_norm, the second in the list, gives none
+  EXPECT_TRUE(at::allclose(weight.grad().cpu(), x / std::sqrt(12.5)));
   choose("cpu", {}, env_of());
   EXPECT_FALSE(has_fused(FusedUse::kRmsNorm));
 }

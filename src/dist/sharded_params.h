@@ -22,8 +22,7 @@ enum class ShardStage { kOptimizer = 1, kGradients = 2, kParameters = 3 };
 struct ShardConfig {
   ShardStage stage = ShardStage::kOptimizer;
   bool has_masters = false;         ///< bfloat16 parameters are updated in float32
-  bool sums_micro_batches = false;  ///< a step has several; with kOptimizer only
-                                    ///< the last one communicates
+  bool sums_micro_batches = false;  ///< a step has several; with kOptimizer only the last one communicates
   int64_t ranks_per_copy = 1;       ///< that divide one copy; the world is a multiple of it
 };
 
@@ -36,8 +35,8 @@ struct ShardConfig {
 ///   //   update; end_step();
 class ShardedParams {
  public:
-  /// @param params  all of the model; the places outlive this object  @param
-  /// world  all ranks
+  /// @param params  all of the model; the places outlive this object
+  /// @param world  all ranks
   /// @throws Error(kConfig) if ranks_per_copy differs between ranks or the world is no multiple of it
   ShardedParams(std::vector<ParamPlace> params, const ModelBlocks& blocks, const ShardConfig& config,
                 std::shared_ptr<Group> world);
@@ -46,16 +45,14 @@ class ShardedParams {
   ShardedParams& operator=(const ShardedParams&) = delete;
 
   const ShardConfig& config() const { return config_; }
-  /// One for each parameter, in order. One that is not divided (frozen, below
-  /// kParameters) is whole.
+  /// One for each parameter, in order. One that is not divided (frozen, below kParameters) is whole.
   const std::vector<ParamShare>& shares() const { return shares_; }
   /// Whether parameter i is divided; else the model has it.
   bool is_divided(size_t index) const { return homes_[index].unit != nullptr; }
 
   void begin_micro_batch(bool is_last) { pass_.begin(is_last || config_.stage != ShardStage::kOptimizer); }
   void end_micro_batch() { pass_.end(); }
-  /// Waits for the gradients of the step. @throws Error(kRuntime) if a rank is
-  /// gone
+  /// Waits for the gradients of the step. @throws Error(kRuntime) if a rank is gone
   void finish_gradients();
   /// [n] of share i: float32 where the parameter has a master, else its dtype;
   /// undefined if no rank had a gradient.

@@ -23,11 +23,9 @@ struct ShardedBlock {
   bool is_complete = false;           ///< all gradients of this pass have come
 };
 
-/// Brings the weights of the blocks for a forward and backward pass and takes
-/// their gradients away, both in an order that is the same on all ranks, also
-/// where one rank leaves out a block that another computes (no picture in its
-/// batch): it then takes part in the collectives of that block without
-/// computing.
+/// Brings the weights of the blocks for a forward and backward pass and takes their gradients away, both in an order
+/// that is the same on all ranks, also where one rank leaves out a block that another computes (no picture in its
+/// batch): it then takes part in the collectives of that block without computing.
 ///
 /// - forward, in the order of the blocks: the next block is gathered while one computes, a computed one is released
 /// - backward, in reverse: the same; a block's gradients are reduced when all have come, or when the backward pass has

@@ -53,8 +53,8 @@ class AdvantagesStepRun {
   ~AdvantagesStepRun();
 
   const ReturnRange& range() const { return range_; }
-  /// @throws Error(kRuntime) for a value that is not finite; Error(kInterrupted), Error(kTerminated): a later run goes
-  /// on
+  /// @throws Error(kRuntime) for a value that is not finite; Error(kInterrupted), Error(kTerminated) after a signal: a
+  ///         later run goes on
   AdvantagesResult run(FrameJudge& judge);
 
  private:
