@@ -11,6 +11,7 @@
 #include "tensor/safetensors.h"
 #include "tensor/tensor.h"
 #include "testing/golden.h"
+#include "testing/sanitized.h"
 #include "train/noise.h"
 #include "train/train.h"
 
@@ -78,6 +79,9 @@ class Resume : public ::testing::TestWithParam<Mode> {
 };
 
 TEST_P(Resume, EndsWithTheSameBits) {
+  if (testing::is_sanitized() && GetParam().name == "data_accumulated") {
+    GTEST_SKIP() << "other cases run the same code";
+  }
   run({recipe(), keys("whole", {"steps=5"})});
   run({recipe(), keys("parts", {"steps=5"})});
   // As after kill -9 during step 4: checkpoint 2 is complete, what came later is not.
