@@ -6,7 +6,6 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/file.h"
-#include "base/file_errors.h"
 #include "base/interrupt.h"
 #include "base/log.h"
 #include "base/str_cat.h"
@@ -15,6 +14,7 @@
 #include "recap/run_ranks.h"
 #include "recap/run_step.h"
 #include "recap/stale_files.h"
+#include "recap/value_shards.h"
 
 namespace flexor::recap {
 namespace {
@@ -56,13 +56,8 @@ void set_start(RunnerSection& runner, const std::string& folder, bool resumes, b
 void remove_shards(const RecapConfig& config) {
   const std::string name = sidecar_name("advantages", config.advantages.advantage.tag);
   for (const DatasetEntry& entry : config.advantages.data.train_data_paths) {
-    const std::string folder = str_cat(resolved_path(config.advantages.data, entry.dataset_path), "/meta/",
-                                       name.substr(0, name.rfind('.')), ".shards");
-    std::error_code code;
-    fs::remove_all(folder, code);
-    if (code) {
-      throw_file_error("cannot remove the values of an earlier run", folder, code.value());
-    }
+    remove_value_shards(str_cat(resolved_path(config.advantages.data, entry.dataset_path), "/meta/",
+                                name.substr(0, name.rfind('.')), ".shards"));
   }
 }
 

@@ -56,16 +56,20 @@ std::vector<float> read_shard(const std::string& path) {
 
 }  // namespace
 
+void remove_value_shards(const std::string& folder) {
+  std::error_code code;
+  fs::remove_all(folder, code);
+  if (code) {  // what is left would be taken for values of the next plan
+    throw_file_error("cannot remove the values of an earlier run", folder, code.value());
+  }
+}
+
 ValueShards::ValueShards(std::string folder, const Json& plan) : folder_(std::move(folder)) {
   if (has_plan(folder_, plan)) {
     take_over();
     return;
   }
-  std::error_code code;
-  fs::remove_all(folder_, code);
-  if (code) {  // what is left would be taken for values of this plan
-    throw_file_error("cannot remove the values of an earlier run", folder_, code.value());
-  }
+  remove_value_shards(folder_);
   write_file_atomic(folder_ + "/" + kPlan, plan.dump(2));
 }
 

@@ -8,6 +8,9 @@
 
 namespace flexor::recap {
 
+/// Removes the shards of a run, whole. @throws Error(kFile) if something of them stays
+void remove_value_shards(const std::string& folder);
+
 /// Values of a dataset's first frames on disk, piece by piece, so that a killed run goes on where it stopped. A folder
 /// of shards (Parquet, one column) beside plan.json, which says what the values are of.
 class ValueShards {
