@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/file_errors.h"
+#include "base/text.h"
 
 namespace flexor {
 
@@ -26,6 +27,25 @@ int exit_code(ErrorKind kind) {
   }
 }
 
+namespace {
+
+/// What a terminal shows as it is: UTF-8 on lines; other control characters as \x1b.
+std::string printable(std::string_view text) {
+  constexpr std::string_view kHex = "0123456789abcdef";
+  std::string result;
+  for (const char c : to_utf8(text)) {
+    const auto byte = static_cast<unsigned char>(c);
+    if ((byte < 0x20 && c != '\n' && c != '\t') || byte == 0x7f) {
+      result.append("\\x").append({kHex[byte >> 4], kHex[byte & 15]});
+    } else {
+      result += c;
+    }
+  }
+  return result;
+}
+
+}  // namespace
+
 std::string format_error(const Error& error) {
   std::string text = "error: ";
   text += error.what();
@@ -36,7 +56,7 @@ std::string format_error(const Error& error) {
   if (!error.hint().empty()) {
     text += "  hint: " + error.hint() + '\n';
   }
-  return text;
+  return printable(text);
 }
 
 Error to_error(const std::exception& exception) {

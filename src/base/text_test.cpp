@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "base/error.h"
+
 namespace flexor {
 namespace {
 
@@ -33,6 +35,11 @@ TEST(Utf8, IsToldFromOtherBytes) {
     EXPECT_TRUE(is_utf8(to_utf8(text))) << text;
   }
   EXPECT_EQ(to_utf8("gr\xFCn"), "gr\xC3\xBCn");
+}
+
+TEST(ErrorText, IsPrintable) {
+  const Error error(ErrorKind::kData, "no such host 'a\x1b[2J\x7f'", "gr\xFCn", "two\nlines");
+  EXPECT_EQ(format_error(error), "error: no such host 'a\\x1b[2J\\x7f' (gr\xC3\xBCn)\n  hint: two\nlines\n");
 }
 
 TEST(Text, SplitsJoinsAndTrims) {

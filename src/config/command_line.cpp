@@ -25,6 +25,10 @@ bool is_switch(const FieldSpec& spec) {
   return spec.type == "bool";
 }
 
+bool is_list(const FieldSpec& spec) {
+  return spec.type.starts_with("list");
+}
+
 [[noreturn]] void fail(std::string what, std::string hint = {}) {
   throw Error(ErrorKind::kUsage, std::move(what), {}, std::move(hint));
 }
@@ -129,6 +133,10 @@ class Parser {
         fail(str_cat("'", name, "' is missing"), spec.help);
       }
       return;
+    }
+    if (texts.size() > 1 && is_list(spec) && !spec.is_positional) {  // the last one may be meant, or all of them
+      fail(str_cat("the flag '", name, "' is given ", texts.size(), " times: '", join_text(texts, "', '"), "'"),
+           str_cat("give one list: ", name, " ", join_text(texts, ",")));
     }
     Value value = Value::scalar(texts.back(), "");
     value.comma_list = true;

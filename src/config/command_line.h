@@ -8,9 +8,9 @@
 namespace flexor::config {
 
 /// Fills the struct behind `table` from a command's arguments: `--flag value`, `--flag=value`, `--flag` alone for
-/// bools,
-/// `-o value` for a short flag, positional arguments by place; after `--` everything is positional. Dashes and
-/// underscores are equal in flags. @throws Error(kUsage) naming the argument, with the nearest flag
+/// bools, `-o value` for a short flag, positional arguments by place; after `--` everything is positional. Dashes and
+/// underscores are equal in flags. Of a flag given twice the last value counts; a list is given once. @throws
+/// Error(kUsage) naming the argument, with the nearest flag
 void parse_arguments(FieldTable& table, const std::vector<std::string>& arguments);
 
 template <typename Options>

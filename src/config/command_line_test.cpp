@@ -75,6 +75,9 @@ TEST(CommandLine, ErrorsNameTheArgument) {
   EXPECT_THAT(error_of({"x"}), HasSubstr("'--policy' is missing"));
   EXPECT_THAT(error_of({"--policy", "p"}), HasSubstr("'dataset' is missing"));
   EXPECT_THAT(error_of({"x", "--policy"}), HasSubstr("'--policy' needs a value"));
+  EXPECT_EQ(error_of({"x", "--policy", "p", "--episodes", "1", "--episodes=2,3"}),
+            "error: the flag '--episodes' is given 2 times: '1', '2,3'\n"
+            "  hint: give one list: --episodes 1,2,3\n");
   EXPECT_THAT(error_of({"x", "--policy", "--json"}), HasSubstr("found the flag '--json'"));
   EXPECT_THAT(error_of({"x", "--policy", "p", "--num-steps", "0"}),
               HasSubstr("'--num-steps': expected 1 to 100, found 0"));

@@ -79,6 +79,11 @@ void refuse_unknown(const NamedParams& target, const std::vector<NamedTensor>& t
       unknown.push_back(name);
     }
   }
+  const auto is_policy = [](const std::string& name) { return name.find("action_out_proj") != std::string::npos; };
+  if (std::ranges::any_of(unknown, is_policy)) {
+    throw Error(ErrorKind::kCheckpoint, "the weights are a policy's, expected a value model's", path,
+                "flexor recap value makes value models: OUTPUT_DIR/checkpoints/best");
+  }
   if (!unknown.empty()) {
     throw Error(ErrorKind::kCheckpoint, list_names(unknown, "tensors have no place in the value model"), path, hint);
   }

@@ -6,6 +6,7 @@
 #include "base/text.h"
 #include "dist/choose_device.h"
 #include "recap/recap_config.h"
+#include "recap/sidecar.h"
 
 namespace flexor::recap {
 namespace {
@@ -41,8 +42,8 @@ class Rules {
   }
 
   void tag(const std::string& text, const std::string& key) {
-    const bool is_plain = text.find_first_of("/\\") == std::string::npos && text != "." && text != "..";
-    require(is_plain, key, str_cat("a tag is part of a file name, found '", text, "'"));
+    const std::string problem = tag_problem(text);
+    require(problem.empty(), key, problem);
   }
 
   void entries(const std::vector<DatasetEntry>& entries, const std::string& list, const std::string& default_type) {

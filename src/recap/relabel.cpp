@@ -169,8 +169,8 @@ RelabelResult relabel(const RecapConfig& config, const RelabelOptions& options) 
   const AdvantageSection& section = config.advantages.advantage;
   const std::string source_tag = options.source_tag.value_or(section.tag);
   const std::string new_tag = options.new_tag.value_or(section.tag);
-  if (new_tag.find('/') != std::string::npos) {
-    throw Error(ErrorKind::kConfig, str_cat("a tag is part of a file name, found '", new_tag, "'"), "--new-tag");
+  if (const std::string problem = tag_problem(new_tag); !problem.empty()) {
+    throw Error(ErrorKind::kConfig, problem, "--new-tag", "letters, digits, '-' and '_'");
   }
   std::vector<Source> sources = read_sources(config, source_tag);
   prepare(sources, config, options);

@@ -93,6 +93,15 @@ std::string require_sidecar(const std::string& root, std::string_view kind, std:
   throw Error(ErrorKind::kFile, what, path, str_cat("flexor recap ", kind, " --config FILE makes them"));
 }
 
+std::string tag_problem(std::string_view tag) {
+  const bool has_control = std::any_of(tag.begin(), tag.end(), [](unsigned char c) { return c < 0x20 || c == 0x7f; });
+  if (has_control) {
+    return "a tag is part of a file name, found one with a control character (line end, tab, ...)";
+  }
+  const bool is_plain = tag.find_first_of("/\\") == std::string_view::npos && tag != "." && tag != "..";
+  return is_plain ? "" : str_cat("a tag is part of a file name, found '", tag, "'");
+}
+
 FrameRows::FrameRows(const std::vector<int64_t>& episode_index, const std::vector<int64_t>& frame_index,
                      const std::string& path)
     : path_(path) {

@@ -28,6 +28,9 @@ std::string require_sidecar(const std::string& root, std::string_view kind, std:
 /// Tags of the sidecars of a kind ("returns", "advantages") in ROOT/meta, sorted; "" for the one without tag.
 std::vector<std::string> sidecar_tags(const std::string& root, std::string_view kind);
 
+/// Why a tag cannot be part of a file's name: a slash, a control character, "." or ".."; "" if it can.
+std::string tag_problem(std::string_view tag);
+
 /// Finds the row of a frame.
 class FrameRows {
  public:

@@ -36,8 +36,10 @@ void Throughput::fill(Closing& closing) const {
 }
 
 void print_closing(std::ostream& out, const Closing& closing) {
-  out << "throughput measured over steps " << closing.first_step << " to " << closing.last_step << '\n'
-      << "Final Performance images/sec : " << number("%.2f", closing.samples_per_s) << '\n'
+  if (closing.has_steps()) {
+    out << "throughput measured over steps " << closing.first_step << " to " << closing.last_step << '\n';
+  }
+  out << "Final Performance images/sec : " << number("%.2f", closing.samples_per_s) << '\n'
       << "Final Train Loss : " << number("%.6f", closing.final_loss) << '\n'
       << "E2E Training Duration sec : " << number("%.1f", closing.duration_s) << std::endl;
 }

@@ -14,6 +14,7 @@ struct Closing {
   int64_t first_step = 0, last_step = 0;
   double final_loss = 0;  ///< mean of the last 50 steps
   double duration_s = 0;  ///< of all processes that worked on the run
+  bool has_steps() const { return first_step <= last_step; }
 };
 
 /// Samples and seconds of the steps that one process did.

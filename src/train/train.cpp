@@ -72,6 +72,17 @@ Progress start_progress(const RunPlan& plan, models::PolicyModel& model, Trainer
   return progress;
 }
 
+/// The checkpoint of a resumed run, "" if there is none, LeRobot wrote it, or it was not finished by the link to it.
+std::string finished_checkpoint(const RunPlan& plan) {
+  if (!plan.checkpoint || !is_flexor_checkpoint(*plan.checkpoint)) {
+    return {};
+  }
+  std::error_code code;
+  const bool is_last =
+      std::filesystem::equivalent(plan.config.output_dir + "/checkpoints/last", plan.checkpoint->folder, code);
+  return is_last ? plan.checkpoint->folder : std::string();
+}
+
 Json earlier_train_config(const RunPlan& plan) {
   const std::string path = plan.checkpoint ? plan.checkpoint->pretrained() + "/train_config.json" : std::string();
   return !path.empty() && std::filesystem::exists(path) ? Json::read_file(path) : Json();
@@ -110,6 +121,7 @@ TrainerParts build(const RunPlan& plan, RunInputs inputs, const dist::Slice& sli
     parts.ema = std::make_unique<optim::Ema>(plan.config.ema, parts.optimizer->slots());
   }
   parts.progress = start_progress(plan, *model, parts);
+  parts.checkpoint = finished_checkpoint(plan);
   parts.parallel->weights_loaded();
   const int64_t micro_steps = parts.config.accumulation;
   const SourcePlace place = source_place(plan, *parts.parallel, parts.progress.step);
@@ -195,7 +207,9 @@ RunResult run_together(const config::Sources& sources, const std::shared_ptr<dis
   Trainer trainer(std::move(parts));
   const Closing closing = trainer.run();
   if (group->is_main()) {
-    write_closing(closing, plan.config, group->world());
+    if (closing.has_steps()) {  // else the numbers of the run that trained stay
+      write_closing(closing, plan.config, group->world());
+    }
     print_closing(std::cout, closing);
   }
   return {.is_main = group->is_main(),

@@ -39,6 +39,8 @@ Trainer::Trainer(TrainerParts parts)
       first_step_(parts_.progress.step),
       start_s_(wall_seconds()),
       earlier_s_(parts_.progress.elapsed_s),
+      last_saved_(parts_.checkpoint.empty() ? -1 : parts_.progress.step),
+      last_checkpoint_(parts_.checkpoint),
       metrics_(parts_.parallel->is_main() ? parts_.config.output_dir : std::string(), parts_.config.log_style,
                parts_.progress.step),
       throughput_(parts_.progress.step) {}
@@ -56,6 +58,7 @@ Closing Trainer::run() {
     if (is_stopping()) {
       stop();
     }
+    last_saved_ = -1;  // the checkpoint says that the validation is due
     save_if_due(keep);
   }
   while (parts_.progress.step < steps) {
@@ -69,7 +72,10 @@ Closing Trainer::run() {
       stop();
     }
   }
-  save_if_due(/*wanted=*/true);  // also a run that had nothing left to do ends with a checkpoint
+  save_if_due(/*wanted=*/true);  // LeRobot's run with nothing left to do ends with a checkpoint too
+  if (first_step_ >= steps) {
+    log_info("nothing was left to train", {{"steps", steps}, {"done", first_step_}, {"checkpoint", last_checkpoint_}});
+  }
   Closing closing;
   throughput_.fill(closing);
   for (const double loss : parts_.progress.recent_losses) {

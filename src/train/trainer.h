@@ -47,7 +47,8 @@ struct TrainerParts {
   /// Learning rates of all groups of the optimizer in a step, counted from 0.
   std::function<std::vector<double>(int64_t step)> learning_rates;
   std::unique_ptr<ParallelContext> parallel;
-  Progress progress;  ///< where to start
+  Progress progress;            ///< where to start
+  std::string checkpoint = {};  ///< the run's own that `progress` was read from, not written again; empty: none
   MemoryForecast memory = {};
 };
 
@@ -57,8 +58,9 @@ class Trainer {
  public:
   explicit Trainer(TrainerParts parts);
 
-  /// Trains until `steps` are done. @throws Error(kRuntime) if a loss or gradient is not finite (nothing is updated
-  /// then); Error(kInterrupted), Error(kTerminated) after the step was finished and a checkpoint saved
+  /// Trains until `steps` are done; a run that has them already keeps its checkpoint as it is. @throws Error(kRuntime)
+  /// if a loss or gradient is not finite (nothing is updated then); Error(kInterrupted), Error(kTerminated) after the
+  /// step was finished and a checkpoint saved
   Closing run();
 
   const Progress& progress() const { return parts_.progress; }
