@@ -5,17 +5,14 @@
 #include <optional>
 #include <utility>
 
-#include "base/clock.h"
 #include "base/content_hash.h"
 #include "base/error.h"
 #include "base/log.h"
-#include "base/progress.h"
 #include "base/str_cat.h"
-#include "data/loader.h"
-#include "data/mixture.h"
 #include "recap/advantages.h"
 #include "recap/advantages_part.h"
 #include "recap/batch_order.h"
+#include "recap/judge_batches.h"
 #include "recap/mixture_config.h"
 
 namespace flexor::recap {
@@ -214,35 +211,20 @@ void AdvantagesStepRun::judge_part(Part& part, FrameJudge& judge, AdvantagesResu
 
 void AdvantagesStepRun::judge_frames(Part& part, int64_t first, FrameJudge& judge, AdvantagesResult& result) const {
   const AdvantageSection& section = config_.advantages.advantage;
-  const int64_t size = section.batch_size;
-  const data::LoaderConfig loader_config{.num_workers = reading_threads(section.num_dataloader_workers_per_gpu),
-                                         .prefetch = static_cast<int>(section.prefetch_factor),
-                                         .format = judge.format(part.labelled.slots),
-                                         .sampler = {}};
-  const auto order = std::make_shared<const FramesInOrder>(part.num_judged, size);
-  data::Loader loader(std::make_shared<const data::Mixture>(part.labelled.dataset), loader_config,
-                      std::make_shared<const EveryNthBatch>(order, first / size + group_->rank(), group_->world()), 0);
-  Progress progress(str_cat("values of ", part.labelled.name), part.num_judged - first, "frames");
-  PendingValues pending(part.shards ? &*part.shards : nullptr, size * section.flush_interval);
-  const double start = wall_seconds();
-  group_->set_label("values of " + part.labelled.name);
-  const auto work = [&](int64_t) {
-    const data::RawBatch batch = loader.next();
-    const double before = wall_seconds();
-    const std::vector<float> values = judge.values(batch, part.labelled.slots);
-    result.model_s += wall_seconds() - before;
-    check_finite(values, batch, part.labelled.root);
-    return std::vector<double>(values.begin(), values.end());
-  };
-  dist::share_work(*group_, first / size, (part.num_judged + size - 1) / size, work,
-                   [&](int64_t, std::span<const double> values) {
-                     pending.add(values);
-                     progress.advance(static_cast<int64_t>(values.size()));
-                   });
+  PendingValues pending(part.shards ? &*part.shards : nullptr, section.batch_size * section.flush_interval);
+  const JudgedBatches work{.what = "values",
+                           .order = std::make_shared<const FramesInOrder>(part.num_judged, section.batch_size),
+                           .first_batch = first / section.batch_size,
+                           .format = judge.format(part.labelled.slots),
+                           .judge =
+                               [&](const data::RawBatch& batch) {
+                                 const std::vector<float> values = judge.values(batch, part.labelled.slots);
+                                 check_finite(values, batch, part.labelled.root);
+                                 return std::vector<double>(values.begin(), values.end());
+                               },
+                           .take = [&](int64_t, std::span<const double> values) { pending.add(values); }};
+  judge_batches(part.labelled, section, work, *group_, result);
   pending.flush();
-  result.judged += part.num_judged - first;
-  result.seconds += wall_seconds() - start;
-  result.waited_s += loader.waited_s();
 }
 
 }  // namespace flexor::recap

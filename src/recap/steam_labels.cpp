@@ -7,15 +7,12 @@
 #include <utility>
 #include <vector>
 
-#include "base/clock.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "base/log.h"
-#include "base/progress.h"
 #include "base/str_cat.h"
-#include "data/loader.h"
-#include "data/mixture.h"
 #include "recap/batch_order.h"
+#include "recap/judge_batches.h"
 #include "recap/labelled_dataset.h"
 #include "recap/sidecar.h"
 #include "table/parquet_writer.h"
@@ -109,34 +106,13 @@ class PairsInOrder final : public data::BatchOrder {
 void judge_pairs(const LabelledDataset& labelled, const AdvantageSection& section, PairJudge& judge, dist::Group& group,
                  SteamRows& rows, AdvantagesResult& result) {
   const auto order = std::make_shared<const PairsInOrder>(labelled.dataset, judge.bins().k, section.batch_size);
-  if (order->num_frames() == 0) {
-    return;
-  }
-  const data::LoaderConfig loader_config{.num_workers = reading_threads(section.num_dataloader_workers_per_gpu),
-                                         .prefetch = static_cast<int>(section.prefetch_factor),
-                                         .format = judge.format(labelled.slots),
-                                         .sampler = {}};
-  data::Loader loader(std::make_shared<const data::Mixture>(labelled.dataset), loader_config,
-                      std::make_shared<const EveryNthBatch>(order, group.rank(), group.world()), 0);
-  Progress progress(str_cat("scores of ", labelled.name), order->num_frames(), "frames");
-  const double start = wall_seconds();
-  group.set_label("scores of " + labelled.name);
-  const auto work = [&](int64_t) {
-    const data::RawBatch batch = loader.next();
-    const double before = wall_seconds();
-    std::vector<double> numbers = SteamRows::packed(judge.scores(batch, labelled.slots));
-    result.model_s += wall_seconds() - before;
-    return numbers;
-  };
-  const auto take = [&](int64_t step, std::span<const double> numbers) {
-    const std::vector<int64_t> anchors = order->anchors(step);
-    rows.set(anchors, numbers);
-    progress.advance(static_cast<int64_t>(anchors.size()));
-  };
-  dist::share_work(group, 0, (order->num_frames() + section.batch_size - 1) / section.batch_size, work, take);
-  result.judged += order->num_frames();
-  result.seconds += wall_seconds() - start;
-  result.waited_s += loader.waited_s();
+  const JudgedBatches work{
+      .what = "scores",
+      .order = order,
+      .format = judge.format(labelled.slots),
+      .judge = [&](const data::RawBatch& batch) { return SteamRows::packed(judge.scores(batch, labelled.slots)); },
+      .take = [&](int64_t step, std::span<const double> numbers) { rows.set(order->anchors(step), numbers); }};
+  judge_batches(labelled, section, work, group, result);
 }
 
 void write_rows(const std::string& path, const SteamRows& rows, const std::vector<uint8_t>& labels,
