@@ -141,8 +141,22 @@ def check_cmake(source_root):
             yield f"src/CMakeLists.txt:1: {area} stands above {', '.join(late)}, which it may use"
 
 
+def check_picture(source_root):
+    """docs/architecture.md has a row for every folder, and none for others."""
+    picture = source_root.parent / "docs" / "architecture.md"
+    if not picture.exists():
+        return
+    rows = {found[1]: number for number, line in enumerate(picture.read_text(encoding="utf-8").splitlines(), 1)
+            if (found := re.match(r"\| `(\w+)` \|", line))}
+    folders = {p.name for p in source_root.iterdir() if p.is_dir()}
+    for area in sorted(folders - rows.keys()):
+        yield f"docs/architecture.md:1: no row for the area {area}"
+    for area in sorted(rows.keys() - folders):
+        yield f"docs/architecture.md:{rows[area]}: there is no area {area}"
+
+
 def breaches(source_root):
-    return list(check_includes(source_root)) + list(check_cmake(source_root))
+    return [*check_includes(source_root), *check_cmake(source_root), *check_picture(source_root)]
 
 
 SELF_TESTS = [  # (file, content, expected text of the breach; None for a clean tree)
@@ -165,6 +179,10 @@ SELF_TESTS = [  # (file, content, expected text of the breach; None for a clean 
      "src/CMakeLists.txt:1: tensor uses base, which is not added above it"),
     ("CMakeLists.txt", "flexor_area(base)\nflexor_area(tensor USES flexor_base flexor_nn)\nflexor_area(nn)\n",
      "src/CMakeLists.txt:2: tensor may not use nn"),
+    ("../docs/architecture.md", "| `base` | x |\n| `nn` | x |\n| `tensor` | x |\n", None),
+    ("../docs/architecture.md", "| `base` | x |\n| `nn` | x |\n", "docs/architecture.md:1: no row for the area tensor"),
+    ("../docs/architecture.md", "| `base` | x |\n| `old` | x |\n| `nn` | x |\n| `tensor` | x |\n",
+     "docs/architecture.md:2: there is no area old"),
 ]
 
 
@@ -172,7 +190,7 @@ def self_test():
     failures = 0
     for name, content, expected in SELF_TESTS:
         with tempfile.TemporaryDirectory() as folder:
-            root = pathlib.Path(folder)
+            root = pathlib.Path(folder) / "src"
             files = {"tensor/shape.h": "#pragma once\n", "base/file.h": "#pragma once\n", "nn/x.h": "#pragma once\n",
                      "CMakeLists.txt": "flexor_area(base)\nflexor_area(tensor USES flexor_base flexor_torch)\n"
                                        "flexor_area(nn TENSOR USES flexor_tensor)\n", name: content}

@@ -19,7 +19,7 @@ std::string bytes_text(int64_t bytes) {
 
 /// ", 2.00 GiB more were asked for", as the allocators say it.
 std::string asked_for(const std::string& text) {
-  static const std::regex kTried(R"((?:ried to allocate|you tried to allocate) ([0-9.]+ ?[KMG]?i?(?:B|bytes)))");
+  static const std::regex kTried(R"(ried to allocate ([0-9.]+ ?[KMG]?i?(?:B|bytes)))");
   std::smatch found;
   return std::regex_search(text, found, kTried) ? str_cat(", asked for ", found[1].str(), " more") : std::string();
 }
