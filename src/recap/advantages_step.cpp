@@ -34,17 +34,12 @@ FrameColumns columns_of(const data::Dataset& dataset, const ReturnsSidecar& retu
 
 /// What the values on disk are of. The data themselves are told by their frames only.
 Json plan_of(const FrameJudge& judge, const CameraSlots& slots, const FrameColumns& frames) {
-  Json cameras = Json::array();
-  for (const auto& [slot, camera] : slots) {
-    cameras.push_back(Json(str_cat(slot, "=", camera)));
-  }
+  Json plan = judged_plan(judge.identity(), slots);
   ContentHash hash;
   hash.add_values(std::span<const int64_t>(frames.episode_index));
   hash.add_values(std::span<const int64_t>(frames.frame_index));
-  return Json::object({{"judge", judge.identity()},
-                       {"cameras", cameras},
-                       {"frames", frames.size()},
-                       {"frames_hash", str_cat(hash.value())}});
+  plan["frames"] = frames.size(), plan["frames_hash"] = str_cat(hash.value());
+  return plan;
 }
 
 /// The tag that a sidecar says it is of must be the one asked for: a renamed file would go unnoticed.
@@ -71,51 +66,6 @@ void warn_of_stats(const std::string& root, const ReturnsSidecar& returns) {
   } catch (const Error&) {  // not needed
   }
 }
-
-void check_finite(const std::vector<float>& values, const data::RawBatch& batch, const std::string& root) {
-  for (size_t i = 0; i < values.size(); ++i) {
-    if (!std::isfinite(values[i])) {
-      throw Error(ErrorKind::kRuntime, str_cat("the value model says ", values[i]),
-                  str_cat(root, ", episode ", batch.episodes[i], ", frame ", batch.frames[i]));
-    }
-  }
-}
-
-/// Values on their way to disk; those that are left get there also when the work ends with an error.
-class PendingValues {
- public:
-  /// @param shards  null on ranks that write nothing
-  PendingValues(ValueShards* shards, int64_t most) : shards_(shards), most_(static_cast<size_t>(most)) {}
-  ~PendingValues() {
-    try {
-      flush();
-    } catch (const std::exception&) {  // the run ends with an error already, and does them again
-    }
-  }
-  PendingValues(const PendingValues&) = delete;
-  PendingValues& operator=(const PendingValues&) = delete;
-
-  void add(std::span<const double> values) {
-    if (shards_ != nullptr) {
-      values_.insert(values_.end(), values.begin(), values.end());
-    }
-    if (values_.size() >= most_) {
-      flush();
-    }
-  }
-  void flush() {
-    if (shards_ != nullptr && !values_.empty()) {
-      const std::vector<float> values(values_.begin(), values_.end());
-      values_.clear();
-      shards_->append(values);
-    }
-  }
-
- private:
-  ValueShards* shards_;
-  size_t most_;
-  std::vector<double> values_;
-};
 
 /// Returns that give labels with a meaning.
 void check_returns(const std::vector<ReturnsSidecar>& returns, const ReturnRange& range, bool allow_no_success) {
@@ -179,52 +129,18 @@ void AdvantagesStepRun::open_part(const DatasetEntry& entry, const ReturnsSideca
       .labelled = std::move(labelled), .frames = std::move(frames), .num_rows = num_rows, .num_judged = num_judged}));
 }
 
-/// Frames whose values an interrupted run left behind, the same number on all ranks.
-int64_t AdvantagesStepRun::take_over(Part& part, const Json& plan) const {
-  const AdvantageSection& section = config_.advantages.advantage;
-  int64_t known = 0;
-  if (group_->is_main()) {
-    const std::string name = sidecar_name("advantages", section.tag);
-    part.shards.emplace(str_cat(part.labelled.root, "/meta/", name.substr(0, name.rfind('.')), ".shards"), plan);
-    ValueShards& shards = *part.shards;
-    if (shards.size() < part.num_judged) {
-      shards.truncate(shards.size() / section.batch_size * section.batch_size);
-    }
-    known = std::min(shards.size(), part.num_judged);
-  }
-  return static_cast<int64_t>(group_->all_reduce(static_cast<double>(known), dist::ReduceOp::kMax));
-}
-
 void AdvantagesStepRun::judge_part(Part& part, FrameJudge& judge, AdvantagesResult& result) const {
-  const int64_t resumed = take_over(part, plan_of(judge, part.labelled.slots, part.frames));
-  result.resumed += resumed;
-  if (resumed > 0) {
-    log_info("values of an interrupted run are taken over", {{"dataset", part.labelled.name}, {"frames", resumed}});
-  }
-  if (resumed < part.num_judged) {
-    judge_frames(part, resumed, judge, result);
-  }
-  for (int64_t i = 0; group_->is_main() && i < part.num_judged; ++i) {
-    part.values.push_back(part.shards->values()[static_cast<size_t>(i)]);
-  }
-}
-
-void AdvantagesStepRun::judge_frames(Part& part, int64_t first, FrameJudge& judge, AdvantagesResult& result) const {
   const AdvantageSection& section = config_.advantages.advantage;
-  PendingValues pending(part.shards ? &*part.shards : nullptr, section.batch_size * section.flush_interval);
+  const CameraSlots& slots = part.labelled.slots;
   const JudgedBatches work{.what = "values",
                            .order = std::make_shared<const FramesInOrder>(part.num_judged, section.batch_size),
-                           .first_batch = first / section.batch_size,
-                           .format = judge.format(part.labelled.slots),
-                           .judge =
-                               [&](const data::RawBatch& batch) {
-                                 const std::vector<float> values = judge.values(batch, part.labelled.slots);
-                                 check_finite(values, batch, part.labelled.root);
-                                 return std::vector<double>(values.begin(), values.end());
-                               },
-                           .take = [&](int64_t, std::span<const double> values) { pending.add(values); }};
-  judge_batches(part.labelled, section, work, *group_, result);
-  pending.flush();
+                           .format = judge.format(slots),
+                           .plan = plan_of(judge, slots, part.frames),
+                           .judge = [&](const data::RawBatch& batch) { return judge.values(batch, slots); }};
+  part.shards = judge_batches(part.labelled, section, work, *group_, result);
+  for (int64_t i = 0; part.shards && i < part.num_judged; ++i) {
+    part.values.push_back(part.shards->values()[static_cast<size_t>(i)]);
+  }
 }
 
 }  // namespace flexor::recap

@@ -61,8 +61,6 @@ class AdvantagesStepRun {
   struct Part;
   void open_part(const DatasetEntry& entry, const ReturnsSidecar& returns);
   void judge_part(Part& part, FrameJudge& judge, AdvantagesResult& result) const;
-  int64_t take_over(Part& part, const Json& plan) const;
-  void judge_frames(Part& part, int64_t first, FrameJudge& judge, AdvantagesResult& result) const;
   void write(const Json& judge, AdvantagesResult& result);
 
   RecapConfig config_;

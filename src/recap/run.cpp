@@ -54,10 +54,9 @@ void set_start(RunnerSection& runner, const std::string& folder, bool resumes, b
 
 /// Values of an interrupted step 3 that was of other settings or inputs.
 void remove_shards(const RecapConfig& config) {
-  const std::string name = sidecar_name("advantages", config.advantages.advantage.tag);
   for (const DatasetEntry& entry : config.advantages.data.train_data_paths) {
-    remove_value_shards(str_cat(resolved_path(config.advantages.data, entry.dataset_path), "/meta/",
-                                name.substr(0, name.rfind('.')), ".shards"));
+    const std::string root = resolved_path(config.advantages.data, entry.dataset_path);
+    remove_value_shards(shards_folder(root, config.advantages.advantage.tag));
   }
 }
 

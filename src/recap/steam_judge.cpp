@@ -9,6 +9,7 @@
 #include "recap/ranks.h"
 #include "recap/steam_labels.h"
 #include "recap/steam_task.h"
+#include "recap/value_checkpoint.h"
 #include "recap/value_setup.h"
 #include "tensor/tensor.h"
 
@@ -17,8 +18,12 @@ namespace {
 
 class SteamJudge final : public PairJudge {
  public:
-  SteamJudge(std::unique_ptr<models::SteamEnsemble> ensemble, data::Tokenizer tokenizer, std::string default_prompt)
-      : ensemble_(std::move(ensemble)), tokenizer_(std::move(tokenizer)), default_prompt_(std::move(default_prompt)) {}
+  SteamJudge(std::unique_ptr<models::SteamEnsemble> ensemble, data::Tokenizer tokenizer, std::string default_prompt,
+             Json identity)
+      : ensemble_(std::move(ensemble)),
+        tokenizer_(std::move(tokenizer)),
+        default_prompt_(std::move(default_prompt)),
+        identity_(std::move(identity)) {}
 
   StrideBins bins() const override { return {ensemble_->config().k, ensemble_->config().num_bins}; }
   int64_t num_members() const override { return static_cast<int64_t>(ensemble_->members().size()); }
@@ -36,11 +41,13 @@ class SteamJudge final : public PairJudge {
         steam_batch(batch, slots, tokenizer_, ensemble_->config().max_token_len, default_prompt_);
     return steam_scores(ensemble_->all_logits(pairs).cpu(), bins());
   }
+  Json identity() const override { return identity_; }
 
  private:
   std::unique_ptr<models::SteamEnsemble> ensemble_;
   data::Tokenizer tokenizer_;
   std::string default_prompt_;
+  Json identity_;
 };
 
 }  // namespace
@@ -57,7 +64,10 @@ AdvantagesResult run_steam_labels(const RecapConfig& config, const std::shared_p
   auto ensemble = models::open_steam(checkpoint, {.autocast = section.precision == "bf16"});
   nn::move_params(*ensemble, device::current());
   dist::check_same_weights(*group, nn::named_params(*ensemble));
-  SteamJudge judge(std::move(ensemble), value_tokenizer(with_tokenizer), config.advantages.data.default_prompt);
+  const std::string& prompt = config.advantages.data.default_prompt;
+  Json identity = judge_identity(checkpoint, section.precision);
+  identity["default_prompt"] = prompt;
+  SteamJudge judge(std::move(ensemble), value_tokenizer(with_tokenizer), prompt, std::move(identity));
   return label_with_steam(config, judge, group);
 }
 

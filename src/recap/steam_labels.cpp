@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/content_hash.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "base/log.h"
@@ -35,33 +36,34 @@ struct SteamRows {
     }
   }
 
-  /// Scores of pairs as numbers, a row a pair: what set() takes, on any rank.
-  static std::vector<double> packed(const SteamScores& scores) {
+  static int64_t width(int64_t num_members) { return kColumns + num_members; }
+
+  /// Scores of pairs as numbers, width() a pair: what set() takes, on any rank.
+  static std::vector<float> packed(const SteamScores& scores) {
     const at::Tensor entropy = scores.member_entropy.mean(0);
     const at::Tensor columns =
-        at::stack({scores.min.to(at::kDouble), scores.mean.to(at::kDouble), scores.min.to(at::kDouble),
-                   scores.variance.to(at::kDouble), scores.expected_stride_normalized.to(at::kDouble),
-                   scores.entropy.to(at::kDouble), entropy.to(at::kDouble),
-                   (scores.member_entropy - entropy).square().mean(0).to(at::kDouble)},
+        at::stack({scores.min, scores.mean, scores.min, scores.variance, scores.expected_stride_normalized,
+                   scores.entropy, entropy, (scores.member_entropy - entropy).square().mean(0)},
                   1);
-    const at::Tensor rows = at::cat({columns, scores.member_values.t().to(at::kDouble)}, 1).contiguous();  // [B, 8 + M]
-    return {rows.const_data_ptr<double>(), rows.const_data_ptr<double>() + rows.numel()};
+    const at::Tensor rows = at::cat({columns, scores.member_values.t()}, 1).contiguous();  // [B, 8 + M]
+    return {rows.const_data_ptr<float>(), rows.const_data_ptr<float>() + rows.numel()};
   }
 
-  void set(const std::vector<int64_t>& anchors, std::span<const double> numbers) {
-    std::vector<double>* const columns[] = {&score,  &mean,    &min,          &variance,
-                                            &stride, &entropy, &entropy_mean, &entropy_variance};
+  void set(const std::vector<int64_t>& anchors, std::span<const float> numbers) {
+    std::vector<double>* const columns[kColumns] = {&score,  &mean,    &min,          &variance,
+                                                    &stride, &entropy, &entropy_mean, &entropy_variance};
     for (const int64_t anchor : anchors) {
       const auto at = static_cast<size_t>(anchor);
-      for (size_t c = 0; c < std::size(columns); ++c) {
+      for (size_t c = 0; c < kColumns; ++c) {
         (*columns[c])[at] = numbers[c];
       }
-      std::ranges::copy(numbers.subspan(std::size(columns), members),
+      std::ranges::copy(numbers.subspan(kColumns, members),
                         member_values.begin() + static_cast<std::ptrdiff_t>(at * members));
-      numbers = numbers.subspan(std::size(columns) + members);
+      numbers = numbers.subspan(kColumns + members);
     }
   }
 
+  static constexpr size_t kColumns = 8;
   size_t members, size;
   std::vector<int64_t> episode_index, frame_index;
   std::vector<double> score, mean, min, variance, stride, entropy, entropy_mean, entropy_variance, member_values;
@@ -82,7 +84,7 @@ class PairsInOrder final : public data::BatchOrder {
 
   int64_t num_frames() const override { return static_cast<int64_t>(anchors_.size()); }
   data::SamplerState state(int64_t step) const override { return {.epoch = 0, .start_index = step * batch_size_}; }
-  std::vector<int64_t> anchors(int64_t step) const { return part(anchors_, step); }
+  const std::vector<int64_t>& anchors() const { return anchors_; }
 
   Batch batch(int64_t step) const override {
     Batch batch{.epoch = 0, .first_index = step * batch_size_, .positions = part(anchors_, step)};
@@ -103,16 +105,33 @@ class PairsInOrder final : public data::BatchOrder {
   std::vector<int64_t> anchors_, partners_;
 };
 
-void judge_pairs(const LabelledDataset& labelled, const AdvantageSection& section, PairJudge& judge, dist::Group& group,
-                 SteamRows& rows, AdvantagesResult& result) {
+/// What the scores on disk are of. The data themselves are told by their pairs only.
+Json plan_of(const PairJudge& judge, const LabelledDataset& labelled, const PairsInOrder& pairs) {
+  Json plan = judged_plan(judge.identity(), labelled.slots);
+  ContentHash hash;
+  hash.add_values(std::span<const int64_t>(pairs.anchors()));
+  plan["method"] = "steam", plan["k"] = judge.bins().k, plan["members"] = judge.num_members();
+  plan["pairs"] = pairs.num_frames(), plan["pairs_hash"] = str_cat(hash.value());
+  return plan;
+}
+
+/// Scores of all pairs of a dataset; the numbers on disk stay until the labels are written, on the main rank.
+std::optional<ValueShards> judge_pairs(const LabelledDataset& labelled, const AdvantageSection& section,
+                                       PairJudge& judge, dist::Group& group, SteamRows& rows,
+                                       AdvantagesResult& result) {
   const auto order = std::make_shared<const PairsInOrder>(labelled.dataset, judge.bins().k, section.batch_size);
   const JudgedBatches work{
       .what = "scores",
       .order = order,
       .format = judge.format(labelled.slots),
-      .judge = [&](const data::RawBatch& batch) { return SteamRows::packed(judge.scores(batch, labelled.slots)); },
-      .take = [&](int64_t step, std::span<const double> numbers) { rows.set(order->anchors(step), numbers); }};
-  judge_batches(labelled, section, work, group, result);
+      .plan = plan_of(judge, labelled, *order),
+      .width = SteamRows::width(judge.num_members()),
+      .judge = [&](const data::RawBatch& batch) { return SteamRows::packed(judge.scores(batch, labelled.slots)); }};
+  std::optional<ValueShards> shards = judge_batches(labelled, section, work, group, result);
+  if (shards) {
+    rows.set(order->anchors(), shards->values());
+  }
+  return shards;
 }
 
 void write_rows(const std::string& path, const SteamRows& rows, const std::vector<uint8_t>& labels,
@@ -203,8 +222,10 @@ AdvantagesResult label_with_steam(const RecapConfig& config, PairJudge& judge,
   AdvantagesResult result;
   result.is_main = group->is_main();
   std::vector<SteamRows> rows;
+  std::vector<std::optional<ValueShards>> shards;
   for (const LabelledDataset& labelled : datasets) {
-    judge_pairs(labelled, section, judge, *group, rows.emplace_back(labelled.dataset, judge.num_members()), result);
+    SteamRows& scores = rows.emplace_back(labelled.dataset, judge.num_members());
+    shards.push_back(judge_pairs(labelled, section, judge, *group, scores, result));
   }
   if (!result.is_main) {
     return result;
@@ -214,6 +235,9 @@ AdvantagesResult label_with_steam(const RecapConfig& config, PairJudge& judge,
   for (size_t i = 0; i < datasets.size(); ++i) {
     const std::optional<double> threshold = is_sft(datasets[i].type) ? thresholds.sft : thresholds.rollout;
     write_labels(datasets[i], rows[i], threshold, section, judge, result);
+  }
+  for (auto& numbers : shards) {
+    numbers->remove();
   }
   return result;
 }

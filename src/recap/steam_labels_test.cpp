@@ -34,7 +34,11 @@ class FakePairs final : public PairJudge {
     return at::tensor(values).view({2, 4});
   }
 
+  Json identity() const override { return Json("fake"); }
   SteamScores scores(const data::RawBatch& batch, const CameraSlots&) override {
+    if (calls++ == fail_at) {
+      throw Error(ErrorKind::kRuntime, "the power is gone");
+    }
     const size_t half = batch.episodes.size() / 2;
     std::vector<at::Tensor> all;
     for (size_t i = 0; i < half; ++i) {
@@ -43,6 +47,8 @@ class FakePairs final : public PairJudge {
     }
     return steam_scores(at::stack(all, 1), bins());
   }
+
+  int64_t calls = 0, fail_at = -1;
 };
 
 class SteamLabels : public RecapFolder {
@@ -95,6 +101,28 @@ TEST_F(SteamLabels, ScoreEveryPairAndZeroTheLastFrames) {
   EXPECT_EQ(entry.at("positive_threshold").as_double(), result.threshold);
   EXPECT_EQ(entry.at("num_positive").as_int(), result.reports[1].positive);
   EXPECT_EQ(entry.find("expert_quantile"), nullptr);
+}
+
+TEST_F(SteamLabels, GoOnWhereARunStopped) {
+  config_.advantages.advantage.flush_interval = 2;
+  FakePairs whole;
+  label_with_steam(config_, whole);
+  const std::string path = root(1) + "/meta/advantages_s.parquet", other = root(1) + "/meta/whole.parquet";
+  std::filesystem::rename(path, other);
+  FakePairs broken;
+  broken.fail_at = whole.calls / 2 + 3;
+  EXPECT_TRUE(throws_error(ErrorKind::kRuntime, "the power is gone", [&] { label_with_steam(config_, broken); }));
+  EXPECT_FALSE(std::filesystem::exists(path));
+  FakePairs rest;
+  const AdvantagesResult result = label_with_steam(config_, rest);
+  EXPECT_EQ(broken.calls - 1 + rest.calls, whole.calls);
+  EXPECT_GT(result.resumed, 0);
+  EXPECT_FALSE(std::filesystem::exists(root(0) + "/meta/advantages_s.shards"));
+  EXPECT_FALSE(std::filesystem::exists(root(1) + "/meta/advantages_s.shards"));
+  const auto before = table::ParquetReader::open(other), after = table::ParquetReader::open(path);
+  for (const auto& column : after.columns()) {
+    EXPECT_EQ(after.read_numeric(column.name).values, before.read_numeric(column.name).values) << column.name;
+  }
 }
 
 TEST_F(SteamLabels, MayBeRelabelled) {

@@ -1,11 +1,13 @@
 #include "recap/value_checkpoint.h"
 
+#include <algorithm>
 #include <filesystem>
 
 #include "base/error.h"
 #include "base/file.h"
 #include "models/value_weights.h"
 #include "optim/optimizer_state.h"
+#include "recap/file_hashes.h"
 #include "tensor/tensor.h"
 
 namespace flexor::recap {
@@ -14,6 +16,25 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* kTrainingState = "/training_state";
+
+/// The model's files by their content: another training under the same name is not the same model, and the same
+/// training leaves the same words in the sidecars.
+Json hashes_of(const std::string& checkpoint) {
+  FileHashes hashes;
+  Json files = Json::object();
+  if (fs::is_regular_file(checkpoint)) {
+    files[fs::path(checkpoint).filename().string()] = hashes.file(checkpoint);
+    return files;
+  }
+  for (const auto& entry : fs::recursive_directory_iterator(checkpoint)) {
+    const std::string name = entry.path().lexically_relative(checkpoint).generic_string();
+    if (entry.is_regular_file() && !name.starts_with("training_state/")) {
+      files[name] = hashes.file(entry.path().string());
+    }
+  }
+  std::ranges::sort(files.as_object(), {}, &Json::Member::first);
+  return files;
+}
 
 Json state_json(const train::Progress& progress, const BestValue& best, int64_t world) {
   Json losses = Json::array();
@@ -31,6 +52,12 @@ Json state_json(const train::Progress& progress, const BestValue& best, int64_t 
 }
 
 }  // namespace
+
+Json judge_identity(const std::string& checkpoint, const std::string& precision) {
+  return Json::object({{"checkpoint", fs::weakly_canonical(checkpoint).string()},
+                       {"files", hashes_of(checkpoint)},
+                       {"precision", precision}});
+}
 
 std::string ValueRun::best() const {
   if (const auto found = best_or_last()) {

@@ -32,6 +32,11 @@ class ValueRun : public TrainingFolder {
                    const data::Tokenizer& tokenizer, const train::LoopState& state, const BestValue& best) const;
 };
 
+/// What a model's numbers are of, for who keeps them: path and content of a checkpoint, file or folder, and
+/// `precision`.
+/// @throws Error(kFile)
+Json judge_identity(const std::string& checkpoint, const std::string& precision);
+
 /// Fills optimizer moments and the best validation; the weights are the model's own affair.
 /// @param checkpoint  .../global_step_N  @throws Error(kFile), Error(kCheckpoint)
 train::Progress load_value_state(const std::string& checkpoint, optim::AdamW& optimizer, BestValue& best);

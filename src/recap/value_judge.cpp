@@ -8,7 +8,6 @@
 #include "dist/choose_device.h"
 #include "dist/preflight.h"
 #include "recap/advantages_step.h"
-#include "recap/file_hashes.h"
 #include "recap/ranks.h"
 #include "recap/value_checkpoint.h"
 #include "recap/value_estimator.h"
@@ -18,32 +17,10 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// The model's files by their content: another training under the same name is not the same model, and the same
-/// training leaves the same words in the sidecars.
-Json files_of(const std::string& checkpoint) {
-  FileHashes hashes;
-  Json files = Json::object();
-  if (fs::is_regular_file(checkpoint)) {
-    files[fs::path(checkpoint).filename().string()] = hashes.file(checkpoint);
-    return files;
-  }
-  for (const auto& entry : fs::recursive_directory_iterator(checkpoint)) {
-    const std::string name = entry.path().lexically_relative(checkpoint).generic_string();
-    if (entry.is_regular_file() && !name.starts_with("training_state/")) {
-      files[name] = hashes.file(entry.path().string());
-    }
-  }
-  std::ranges::sort(files.as_object(), {}, &Json::Member::first);
-  return files;
-}
-
 class ValueJudge final : public FrameJudge {
  public:
   ValueJudge(ValueEstimator estimator, const std::string& checkpoint, const std::string& precision)
-      : estimator_(std::move(estimator)),
-        identity_(Json::object({{"checkpoint", fs::weakly_canonical(checkpoint).string()},
-                                {"files", files_of(checkpoint)},
-                                {"precision", precision}})) {}
+      : estimator_(std::move(estimator)), identity_(judge_identity(checkpoint, precision)) {}
 
   const models::ValueConfig& config() const { return estimator_.config(); }
 

@@ -11,6 +11,7 @@
 #include "base/file_errors.h"
 #include "base/log.h"
 #include "base/str_cat.h"
+#include "recap/recap_config.h"
 #include "table/parquet_reader.h"
 #include "table/parquet_writer.h"
 
@@ -55,6 +56,11 @@ std::vector<float> read_shard(const std::string& path) {
 }
 
 }  // namespace
+
+std::string shards_folder(const std::string& root, std::string_view tag) {
+  const std::string name = sidecar_name("advantages", tag);
+  return str_cat(root, "/meta/", name.substr(0, name.rfind('.')), ".shards");
+}
 
 void remove_value_shards(const std::string& folder) {
   std::error_code code;

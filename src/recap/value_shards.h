@@ -2,11 +2,15 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/json.h"
 
 namespace flexor::recap {
+
+/// Folder of the values of advantages that are not complete yet: ROOT/meta/advantages[_TAG].shards.
+std::string shards_folder(const std::string& root, std::string_view tag);
 
 /// Removes the shards of a run, whole. @throws Error(kFile) if something of them stays
 void remove_value_shards(const std::string& folder);
