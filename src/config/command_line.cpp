@@ -130,6 +130,9 @@ class Parser {
       }
       return;
     }
+    if (spec.is_positional && !spec.is_rest && texts.back().empty()) {  // an unset variable, not the working folder
+      fail(str_cat("'", name, "' is empty"), spec.help);
+    }
     Value value = Value::scalar(texts.back(), "");
     value.comma_list = true;
     if (spec.is_rest) {
