@@ -1,7 +1,6 @@
 #include "curate/edit.h"
 
 #include <algorithm>
-#include <filesystem>
 #include <set>
 #include <span>
 #include <utility>
