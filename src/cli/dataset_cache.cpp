@@ -23,9 +23,11 @@ namespace {
 namespace fs = std::filesystem;
 
 struct DatasetCacheOptions {
-  std::string root, out;
+  std::string root;
+  std::optional<std::string> out;
   std::string size = "224", format = "raw";
-  int64_t quality = 95, threads = 0;
+  std::optional<int64_t> quality;
+  int64_t threads = 0;
   bool force = false, json = false;
 };
 
@@ -34,11 +36,21 @@ void fields(config::FieldTable& table, DatasetCacheOptions& o) {
   table("size", o.size, "of the pictures: the policy's image_resolution; one number for a square, or HEIGHTxWIDTH");
   table("format", o.format, "raw: exactly what decoding gives; jpeg: about a tenth of the space, not exact")
       .choices({"raw", "jpeg"});
-  table("quality", o.quality, "of jpeg, 100 is best").range(1, 100);
+  table("quality", o.quality, "of jpeg, 100 is best; 95 by default").range(1, 100);
   table("out", o.out, "file or folder for the cache; default: DIR/frame_cache").value_name("PATH");
   table("threads", o.threads, "that decode; 0: all cores").range(0, 1024);
   table("force", o.force, "make the cache even if one that fits is there");
   table("json", o.json, "print one JSON object instead of text");
+}
+
+void check(const DatasetCacheOptions& o) {
+  if (o.out && o.out->empty()) {
+    throw Error(ErrorKind::kUsage, "the name of the file or folder for the cache is empty", "--out", "--out PATH");
+  }
+  if (o.quality && o.format != "jpeg") {
+    throw Error(ErrorKind::kUsage, str_cat("--quality means nothing with --format ", o.format), "--quality",
+                "--format jpeg, or leave --quality out");
+  }
 }
 
 constexpr int64_t kMaxSide = 4096;
@@ -61,7 +73,7 @@ data::FrameCacheOptions cache_options(const DatasetCacheOptions& options) {
   result.height = side(text.substr(0, cross), options.size);
   result.width = cross == std::string::npos ? result.height : side(text.substr(cross + 1), options.size);
   result.is_jpeg = options.format == "jpeg";
-  result.quality = options.quality;
+  result.quality = options.quality.value_or(result.quality);
   const unsigned cores = std::max(1U, std::thread::hardware_concurrency());
   result.num_threads = options.threads == 0 ? static_cast<int>(cores) : static_cast<int>(options.threads);
   return result;
@@ -79,13 +91,13 @@ std::string name_elsewhere(const std::string& root, const std::string& name) {
 
 std::string target_path(const DatasetCacheOptions& options, const data::FrameCacheOptions& cache) {
   const std::string name = str_cat(cache.height, "x", cache.width, "-", options.format, data::kFrameCacheSuffix);
-  if (options.out.empty()) {
+  if (!options.out) {
     return str_cat(options.root, "/", data::kFrameCacheFolder, "/", name);
   }
-  if (options.out.ends_with('/') || fs::is_directory(options.out)) {
-    return (fs::path(options.out) / name_elsewhere(options.root, name)).string();
+  if (options.out->ends_with('/') || fs::is_directory(*options.out)) {
+    return (fs::path(*options.out) / name_elsewhere(options.root, name)).string();
   }
-  return options.out;
+  return *options.out;
 }
 
 /// The cache at `path`, if it is what was asked for.
@@ -136,7 +148,7 @@ data::FrameCacheSummary make(const data::Dataset& dataset, const data::FrameCach
     }
     const double raw = static_cast<double>(dataset.num_frames() * static_cast<int64_t>(dataset.cameras().size()) * 3 *
                                            wanted.height * wanted.width);
-    std::string hint = options.out.empty() ? "--out PATH puts the cache elsewhere" : "choose another --out";
+    std::string hint = options.out ? "choose another --out" : "--out PATH puts the cache elsewhere";
     if (!wanted.is_jpeg) {
       hint += str_cat("; this raw cache takes ", human_bytes(raw), ", --format jpeg about a tenth");
     }
@@ -180,6 +192,7 @@ void print(std::ostream& out, const Json& result) {
 
 int run_dataset_cache(const Args& args, const Io& io) {
   const auto options = config::parse<DatasetCacheOptions>(args);
+  check(options);
   install_interrupt_handlers();
   data::FrameCacheOptions wanted = cache_options(options);
   const data::Dataset dataset =
@@ -201,7 +214,7 @@ int run_dataset_cache(const Args& args, const Io& io) {
     return 0;
   }
   print(io.out, result);
-  if (!options.out.empty()) {
+  if (options.out) {
     io.out << "use       dataset.cache=" << wanted.path << '\n';
   }
   return 0;

@@ -20,7 +20,7 @@ void fields(config::FieldTable& table, DatasetConvertOptions& o) {
 
 int run_dataset_convert(const Args& args, const Io& io) {
   const auto options = config::parse<DatasetConvertOptions>(args);
-  if (options.flags.to.empty()) {
+  if (!options.flags.to) {
     throw Error(ErrorKind::kUsage, "no version to convert to", "--to", "--to v3.0 or --to v2.1");
   }
   install_interrupt_handlers();

@@ -27,7 +27,7 @@ void print(std::ostream& out, const curate::RewriteReport& report) {
 
 void fields(config::FieldTable& table, EditFlags& flags) {
   table("to", flags.to, "version to write; convert needs it, elsewhere it is that of the source (v2.1 for v2.0)")
-      .choices({"v2.1", "v3.0", ""})
+      .choices({"v2.1", "v3.0"})
       .value_name("VERSION");
   table("reencode", flags.reencode, "encode those videos again whose packets cannot be copied");
   table("data_file_size_in_mb", flags.data_file_size_in_mb, "v3.0: a data file is full at this size, in MiB")
@@ -39,8 +39,8 @@ void fields(config::FieldTable& table, EditFlags& flags) {
 
 curate::EditOptions edit_options(const EditFlags& flags) {
   curate::EditOptions options;
-  if (!flags.to.empty()) {
-    options.version = flags.to == "v3.0" ? curate::TargetVersion::kV30 : curate::TargetVersion::kV21;
+  if (flags.to) {
+    options.version = *flags.to == "v3.0" ? curate::TargetVersion::kV30 : curate::TargetVersion::kV21;
   }
   options.limits = {flags.data_file_size_in_mb, flags.video_file_size_in_mb};
   options.reencode = flags.reencode;

@@ -1,4 +1,5 @@
 #pragma once
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -10,7 +11,7 @@ namespace flexor::cli {
 
 /// The flags of all commands that write a dataset out of others.
 struct EditFlags {
-  std::string to;  ///< "v2.1", "v3.0"; empty: as the source
+  std::optional<std::string> to;  ///< "v2.1", "v3.0"; without: as the source
   bool reencode = false;
   double data_file_size_in_mb = 100, video_file_size_in_mb = 200;
   bool json = false;

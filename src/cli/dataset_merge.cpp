@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "base/error.h"
 #include "base/interrupt.h"
 #include "cli/commands.h"
@@ -23,6 +25,9 @@ int run_dataset_merge(const Args& args, const Io& io) {
   if (options.folders.size() < kFewest) {
     throw Error(ErrorKind::kUsage, "expected dataset folders and the folder to make", {},
                 "flexor dataset merge SRC SRC DST");
+  }
+  if (std::ranges::any_of(options.folders, [](const std::string& folder) { return folder.empty(); })) {
+    throw Error(ErrorKind::kUsage, "the name of a folder is empty", {}, "flexor dataset merge SRC SRC DST");
   }
   const std::string target = options.folders.back();
   options.folders.pop_back();

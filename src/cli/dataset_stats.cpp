@@ -25,7 +25,8 @@ namespace {
 constexpr std::string_view kOpenpi = "openpi";
 
 struct DatasetStatsOptions {
-  std::string root, method = "exact", norm_stats;
+  std::string root, method = "exact";
+  std::optional<std::string> norm_stats;
   bool write = false, force = false, no_video = false, no_sampling = false, json = false;
   std::optional<int64_t> horizon;
   int64_t batch_size = 32, threads = 0;
@@ -59,13 +60,16 @@ void check(const DatasetStatsOptions& o) {
   const auto refuse = [](const std::string& what, const std::string& hint = {}) {
     throw Error(ErrorKind::kUsage, what, {}, hint);
   };
+  if (o.norm_stats && o.norm_stats->empty()) {
+    refuse("the name of the file to write is empty", "--norm-stats FILE");
+  }
   if (o.force && !o.write) {
     refuse("--force without --write");
   }
   if (o.write && is_openpi) {
     refuse("--method openpi computes norm_stats, not a dataset's statistics", "--norm-stats FILE instead of --write");
   }
-  const bool has_norm_stats = is_openpi || !o.norm_stats.empty();
+  const bool has_norm_stats = is_openpi || o.norm_stats;
   if (!has_norm_stats && (o.horizon || !o.delta_mask.empty())) {
     refuse("--horizon and --delta-mask need --norm-stats FILE or --method openpi");
   }
@@ -136,9 +140,9 @@ void run_norm_stats(const curate::StatsSource& source, const DatasetStatsOptions
   options.batch_size = options.as_openpi ? o.batch_size : 1024;
   options.delta_mask = curate::delta_mask_from(o.delta_mask);
   report.norm_stats = curate::openpi_stats(source, options);
-  if (!o.norm_stats.empty()) {
-    write_file_atomic(o.norm_stats, curate::norm_stats_text(report.norm_stats));
-    report.written.push_back(o.norm_stats);
+  if (o.norm_stats) {
+    write_file_atomic(*o.norm_stats, curate::norm_stats_text(report.norm_stats));
+    report.written.push_back(*o.norm_stats);
   }
 }
 
@@ -151,8 +155,8 @@ int run_dataset_stats(const Args& args, const Io& io) {
   for (const data::Finding& finding : source.findings) {
     log_warn(finding.message, {{"where", finding.where()}});
   }
-  if (!options.norm_stats.empty()) {
-    check_output_file(options.norm_stats, kNormStats);
+  if (options.norm_stats) {
+    check_output_file(*options.norm_stats, kNormStats);
   }
   StatsReport report;
   constexpr int kMaxThreads = 16;  // by default: each holds counters and a decoder
@@ -163,7 +167,7 @@ int run_dataset_stats(const Args& args, const Io& io) {
         if (options.method != kOpenpi) {
           run_stats(source, options, pool, report);
         }
-        if (options.method == kOpenpi || !options.norm_stats.empty()) {
+        if (options.method == kOpenpi || options.norm_stats) {
           run_norm_stats(source, options, report);
         }
       })

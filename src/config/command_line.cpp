@@ -138,6 +138,9 @@ class Parser {
       fail(str_cat("the flag '", name, "' is given ", texts.size(), " times: '", join_text(texts, "', '"), "'"),
            str_cat("give one list: ", name, " ", join_text(texts, ",")));
     }
+    if (spec.is_positional && !spec.is_rest && texts.back().empty()) {  // an unset variable, not the working folder
+      fail(str_cat("'", name, "' is empty"), spec.help);
+    }
     Value value = Value::scalar(texts.back(), "");
     value.comma_list = true;
     if (spec.is_rest) {

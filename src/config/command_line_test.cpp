@@ -74,6 +74,7 @@ TEST(CommandLine, ErrorsNameTheArgument) {
   EXPECT_EQ(error_of({"x", "--polcy", "p"}), "error: unknown flag '--polcy'\n  hint: did you mean '--policy'?\n");
   EXPECT_THAT(error_of({"x"}), HasSubstr("'--policy' is missing"));
   EXPECT_THAT(error_of({"--policy", "p"}), HasSubstr("'dataset' is missing"));
+  EXPECT_EQ(error_of({"--policy", "p", ""}), "error: 'dataset' is empty\n  hint: dataset folder\n");
   EXPECT_THAT(error_of({"x", "--policy"}), HasSubstr("'--policy' needs a value"));
   EXPECT_EQ(error_of({"x", "--policy", "p", "--episodes", "1", "--episodes=2,3"}),
             "error: the flag '--episodes' is given 2 times: '1', '2,3'\n"

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "curate/rewrite.h"
+#include "curate/split_parts.h"
 
 // Datasets made out of datasets. Each checks its sources first (curate/verify.h) and refuses what training would
 // refuse; sources are only read; the new folder appears complete or not at all.
@@ -27,17 +28,6 @@ RewriteReport merge_datasets(const std::vector<std::string>& sources, const std:
 /// All episodes but some. What is wrong with those does not matter.
 RewriteReport delete_episodes(const std::string& source, const std::string& target,
                               const std::vector<int64_t>& episodes, const EditOptions& options);
-
-/// A part of a dataset: some of its episodes, or a share of them.
-struct SplitPart {
-  std::string name;
-  std::vector<int64_t> episodes;
-  std::optional<double> share;
-};
-/// "train=0.8" or "val=0-9,12". @throws Error(kUsage)
-SplitPart parse_split_part(const std::string& text);
-/// "0-9,12" -> 0..9, 12. @throws Error(kUsage)
-std::vector<int64_t> parse_episodes(const std::string& text);
 
 /// Writes each part to `target`/name. Shares take consecutive episodes, rounded down, the last one what is left when
 /// they sum to 1. @throws Error(kConfig) for parts that overlap, mix shares and episodes, exceed 1, or are empty

@@ -5,6 +5,7 @@
 #include <system_error>
 
 #include "base/error.h"
+#include "data/camera_files.h"
 #include "data/dataset_stats.h"
 
 namespace flexor::curate {
@@ -43,10 +44,7 @@ void find_cameras(DatasetOverview& overview) {
     }
     const auto path = feature.dtype == "video" ? first_video(overview, feature.recorded_name) : std::nullopt;
     if (feature.dtype == "video" && !path) {
-      overview.findings.push_back({.code = "camera_without_files",
-                                   .severity = data::Severity::kWarning,
-                                   .feature = feature.recorded_name,
-                                   .message = "no episode has a video of the camera; it is left out"});
+      overview.findings.push_back(data::camera_without_files(overview.info, feature, overview.episodes));
       continue;
     }
     overview.cameras.push_back({feature.name, std::nullopt});

@@ -49,7 +49,8 @@ fs::path existing_parent(const std::string& target) {
 void check_room(double bytes, const std::string& target) {
   std::error_code code;
   const fs::space_info space = fs::space(existing_parent(target), code);
-  if (!code && bytes > static_cast<double>(space.available)) {
+  const bool is_disk = !code && space.capacity > 0;  // /proc has no blocks at all: what is wrong there is said later
+  if (is_disk && bytes > static_cast<double>(space.available)) {
     throw Error(ErrorKind::kFile,
                 str_cat("no room: about ", human_bytes(bytes), " are to be written, ",
                         human_bytes(static_cast<double>(space.available)), " are free"),

@@ -9,6 +9,7 @@
 #include "base/file_probe.h"
 #include "base/str_cat.h"
 #include "curate/episode_extras.h"
+#include "data/camera_files.h"
 #include "data/column_loader.h"
 #include "data/dataset_tasks.h"
 #include "data/episode_records.h"
@@ -75,10 +76,7 @@ class Opener {
       source_.cameras.push_back(camera);
     } else if (missing == wanted) {
       source_.absent_cameras.push_back(camera.recorded_name);
-      source_.findings.push_back({.code = "camera_without_files",
-                                  .severity = data::Severity::kWarning,
-                                  .feature = camera.recorded_name,
-                                  .message = "no episode has a video of the camera; it is left out"});
+      source_.findings.push_back(data::camera_without_files(source_.info, camera, records_));
     } else {
       const auto video = first->videos.find(camera.recorded_name);
       throw Error(ErrorKind::kFile,

@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/file_probe.h"
 #include "base/str_cat.h"
+#include "data/camera_files.h"
 #include "table/parquet_reader.h"
 
 namespace flexor::curate {
@@ -34,10 +35,7 @@ bool has_pictures(const data::FeatureInfo& camera, StatsSource& source) {
     }
   }
   if (missing == static_cast<int64_t>(source.records.size())) {
-    source.findings.push_back({.code = "camera_without_files",
-                               .severity = data::Severity::kWarning,
-                               .feature = camera.recorded_name,
-                               .message = "no episode has a video of the camera; it is left out"});
+    source.findings.push_back(data::camera_without_files(source.info, camera, source.records));
     return false;
   }
   if (missing > 0) {

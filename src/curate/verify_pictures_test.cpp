@@ -7,6 +7,27 @@ std::vector<Damage> pictures() {
   return {
       warning("CameraWithoutFiles", "v21_h264", [](D d) { d.remove("videos/chunk-000/observation.images.top"); },
               {.code = "camera_without_files", .file = "", .feature = kTop}),
+      error("VideoPathLeadsNowhere", "v21_h264",
+            [](D d) {
+              d.edit_json(kInfo, [](Json& j) { j["video_path"] = "v99.0/{video_key}/{episode_index:06d}.mp4"; });
+            },
+            {.code = "camera_misplaced", .file = kInfo, .feature = kTop}),
+      error("VideoPathLeadsNowhereInV30", "v30_small",
+            [](D d) {
+              d.edit_json(kInfo, [](Json& j) {
+                j["video_path"] = "v99.0/{video_key}/chunk-{chunk_index:03d}/file-{file_index:03d}.mp4";
+              });
+            },
+            {.code = "camera_misplaced", .file = kInfo, .feature = kTop}),
+      error("CameraOfAnotherName", "v21_h264",
+            [](D d) { d.replace(kInfo, "\"observation.images.top\"", "\"observation.images.front\""); },
+            {.code = "camera_misplaced", .file = kInfo, .feature = "observation.images.front"}),
+      warning("CameraWithoutFilesBesideVideosOfMoreEpisodes", "v21_h264",
+              [](D d) {
+                d.remove("videos/chunk-000/observation.images.top");
+                d.copy(wrist(0), wrist(7));
+              },
+              {.code = "camera_without_files", .file = "", .feature = kTop}),
       error("CameraMissing", "v21_h264", [](D d) { d.remove(top(2)); },
             {.code = "camera_missing", .file = top(2), .episode = 2, .feature = kTop}),
       error("VideoIsAPointer", "v21_h264", [](D d) { d.write(top(5), kPointer); },

@@ -20,6 +20,17 @@ std::vector<Damage> data_files() {
       error("ColumnType", "v21_h264",
             [](D d) { d.edit_json(kInfo, [](Json& j) { j["features"]["action"]["dtype"] = "float64"; }); },
             {.code = "column_type", .file = parquet(0), .feature = "action"}),
+      error("ColumnThatIsAVideo", "v21_h264",
+            [](D d) {
+              d.edit_json(kInfo, [](Json& j) {
+                j["features"]["observation.state"]["dtype"] = "video";
+                j["features"]["observation.state"]["shape"] = Json::Array{48, 64, 3};
+              });
+            },
+            {.code = "column_type", .file = parquet(0), .feature = "observation.state"}),
+      error("ColumnThatIsAVideoInV30", "v30_small",
+            [](D d) { d.edit_json(kInfo, [](Json& j) { j["features"]["observation.state"]["dtype"] = "video"; }); },
+            {.code = "column_type", .file = kV3Data, .feature = "observation.state"}),
       error("ColumnWidth", "v21_h264",
             [](D d) {
               d.edit_table(parquet(2), [](Columns& c) {

@@ -9,6 +9,7 @@
 #include "base/progress.h"
 #include "base/str_cat.h"
 #include "base/thread_pool.h"
+#include "data/camera_files.h"
 #include "data/column_loader.h"
 #include "data/video_check.h"
 
@@ -73,10 +74,7 @@ class Videos {
                            video->second.from_s, video->second.to_s});
     }
     if (missing.size() == records_.size()) {
-      report_.findings.push_back({.code = "camera_without_files",
-                                  .severity = Severity::kWarning,
-                                  .feature = camera.recorded_name,
-                                  .message = "no episode has a video of the camera; it is left out"});
+      report_.findings.push_back(data::camera_without_files(info_, camera, records_));
     } else {
       std::move(missing.begin(), missing.end(), std::back_inserter(report_.findings));
     }

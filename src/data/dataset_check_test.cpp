@@ -400,6 +400,11 @@ TEST_F(DamagedDataset, UnsupportedVersionsAndBadDescriptionsAreErrors) {
   EXPECT_THAT(error_after([](Json& info) { info["chunks_size"] = 0; }), HasSubstr("chunks_size is 0"));
   EXPECT_THAT(error_after([](Json& info) { info["features"]["action"]["shape"] = Json::Array{1 << 30, 1 << 30}; }),
               HasSubstr("too large for a frame"));
+  EXPECT_THAT(error_after([](Json& info) { info["features"]["action"]["shape"] = Json::Array{1.5}; }),
+              HasSubstr("feature action has shape [1.5], expected positive whole numbers"));
+  EXPECT_THAT(error_after([](Json& info) { info["total_frames"] = 1.5; }),
+              HasSubstr("total_frames is 1.5, expected a whole number"));
+  EXPECT_THAT(error_after([](Json& info) { info["chunks_size"] = 1e30; }), HasSubstr("chunks_size is 1e+30"));
   EXPECT_THAT(error_after([](Json& info) { info.erase("features"); }), HasSubstr("no features in info.json"));
 }
 

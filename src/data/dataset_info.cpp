@@ -30,6 +30,13 @@ constexpr std::array<std::string_view, 4> kOtherDtypes = {"string", "image", "vi
   throw Error(ErrorKind::kData, what, path, "correct info.json, or copy it again from where the dataset was recorded");
 }
 
+/// Whether as_int() reads it: 1.5, 1e30 and what needs more than 64 bits are none.
+bool is_whole_number(const Json& json) {
+  constexpr double kLimit = 9223372036854775808.0;  // 2^63
+  return json.is_int() ||
+         (json.is_number() && std::trunc(json.as_double()) == json.as_double() && std::abs(json.as_double()) < kLimit);
+}
+
 /// meta/info.json, or info.json beside meta/.
 std::string find_info(const std::string& root, std::vector<Finding>& findings) {
   const std::string inside = root + "/meta/info.json", beside = root + "/info.json";
@@ -93,7 +100,7 @@ FeatureInfo read_feature(const std::string& name, const Json& json, const std::s
   }
   if (shape && shape->is_array()) {
     for (const Json& size : shape->as_array()) {
-      if (!size.is_number() || size.as_int() < (feature.is_camera() ? 0 : 1)) {
+      if (!is_whole_number(size) || size.as_int() < (feature.is_camera() ? 0 : 1)) {
         bad_info(path, str_cat("feature ", name, " has shape ", shape->dump(), ", expected positive whole numbers"));
       }
       feature.shape.push_back(size.as_int());
@@ -147,8 +154,8 @@ struct Reader {
     if (!value || value->is_null()) {
       return fallback;
     }
-    if (!value->is_number()) {
-      bad_info(path, str_cat(key, " is ", value->dump(), ", expected a whole number"));
+    if (!is_whole_number(*value)) {
+      bad_info(path, str_cat(key, " is ", value->dump(), ", expected a whole number of 64 bits"));
     }
     return value->as_int();
   }

@@ -10,6 +10,7 @@
 #include "base/file_probe.h"
 #include "base/str_cat.h"
 #include "base/text.h"
+#include "data/camera_files.h"
 #include "data/column_loader.h"
 #include "data/dataset.h"
 #include "data/dataset_stats.h"
@@ -170,10 +171,7 @@ class DatasetBuilder {
       if (missing == 0) {
         store_->cameras.push_back(feature);
       } else if (count_missing(feature.recorded_name, all, &first) == static_cast<int64_t>(all.size())) {
-        store_->findings.push_back({.code = "camera_without_files",
-                                    .severity = Severity::kWarning,
-                                    .feature = feature.recorded_name,
-                                    .message = "no episode has a video of the camera; it is left out"});
+        store_->findings.push_back(camera_without_files(store_->info, feature, records_));
       } else {
         throw_missing(feature, missing);
       }

@@ -29,7 +29,7 @@ class Totals {
 
   void compare(const std::string& key, int64_t found) {
     const Json* said = info_.json.find(key);
-    if (said && said->is_number() && said->as_int() != found) {
+    if (said && said->is_number() && said->as_double() != static_cast<double>(found)) {
       warn("totals", key, str_cat(found), said->dump());
     }
   }

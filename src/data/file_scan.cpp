@@ -34,16 +34,21 @@ std::vector<Finding> check_columns(const table::ParquetReader& reader, const Dat
                                    const std::string& file) {
   std::vector<Finding> findings;
   const auto add = [&](const std::string& code, const FeatureInfo& feature, const std::string& found,
-                       const std::string& message) {
+                       const std::string& message, const std::string& hint = {}) {
     findings.push_back({.code = code,
                         .severity = Severity::kError,
                         .file = file,
                         .feature = feature.recorded_name,
                         .expected = feature.dtype,
                         .found = found,
-                        .message = message});
+                        .message = message,
+                        .hint = hint});
   };
   for (const FeatureInfo& feature : info.features) {
+    if (const auto* column = reader.find(feature.recorded_name); column != nullptr && feature.dtype == "video") {
+      add("column_type", feature, column->type_text, "type of the column; a video has files of its own",
+          "correct the dtype of the feature in meta/info.json");
+    }
     const auto kind = kind_of(feature);
     if (!kind || std::find(kSidecars.begin(), kSidecars.end(), feature.recorded_name) != kSidecars.end()) {
       continue;

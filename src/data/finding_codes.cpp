@@ -32,7 +32,7 @@ constexpr FindingCode kCodes[] = {
     {"lfs_pointer", "error", "a Git-LFS pointer instead of the file"},
     {"data_unreadable", "error", "a data file is missing, cut short, or no Parquet"},
     {"column_missing", "error", "a data file has no column of a feature"},
-    {"column_type", "error", "a column has another type than info.json says"},
+    {"column_type", "error", "a column has another type than info.json says, or is no column but a video by it"},
     {"column_unreadable", "error",
      "a column has an empty value, a row with another number of values than declared, or damaged pages"},
     {"no_frame_index", "warning", "no column frame_index; the row number in the episode is used"},
@@ -57,6 +57,9 @@ constexpr FindingCode kCodes[] = {
     {"huge_value", "warning", "values beyond a million"},
     // pictures
     {"camera_without_files", "warning", "a camera of info.json that has no file in any episode; it is left out"},
+    {"camera_misplaced", "error",
+     "a camera of info.json that has no file in any episode, although videos lie below videos/ that belong to no "
+     "camera"},
     {"camera_missing", "error", "an episode has no file of a camera that other episodes have"},
     {"video_unreadable", "error", "a video cannot be opened, or there is no decoder for it"},
     {"video_truncated", "error", "a video is cut short"},

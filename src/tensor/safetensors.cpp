@@ -88,6 +88,27 @@ HeaderEntry parse_entry(const std::string& name, const Json& json, uint64_t data
   }
 }
 
+/// Sorts the tensors by their place; they fill the data to the last byte, as the reference library demands.
+void check_gapless(std::vector<HeaderEntry>& entries, uint64_t data_bytes, const std::string& path) {
+  std::sort(entries.begin(), entries.end(), [](const HeaderEntry& a, const HeaderEntry& b) {
+    return std::tie(a.begin, a.end) < std::tie(b.begin, b.end);
+  });
+  uint64_t end = 0;
+  for (size_t i = 0; i < entries.size(); ++i) {
+    if (entries[i].begin < end) {
+      fail(path, str_cat("tensors '", entries[i - 1].entry.name, "' and '", entries[i].entry.name, "' overlap"));
+    }
+    if (entries[i].begin > end) {
+      fail(path, str_cat("bytes ", end, " to ", entries[i].begin, " of the data, before tensor '",
+                         entries[i].entry.name, "', belong to no tensor"));
+    }
+    end = entries[i].end;
+  }
+  if (end != data_bytes) {
+    fail(path, str_cat("the last tensor ends at byte ", end, " of the data, the file has ", data_bytes));
+  }
+}
+
 }  // namespace
 
 struct SafetensorsFile::Shard {
@@ -115,7 +136,8 @@ std::shared_ptr<SafetensorsFile::Shard> SafetensorsFile::Shard::open(const std::
     fail(path, "not a safetensors file (its header length is not plausible)", "name a model.safetensors");
   }
   if (header_bytes > size - kLengthBytes) {
-    fail(path, str_cat("file is truncated: the header needs ", header_bytes, " bytes, the file has ", size));
+    fail(path,
+         str_cat("file is truncated: the header ends at byte ", kLengthBytes + header_bytes, ", the file has ", size));
   }
   shard->data = bytes + kLengthBytes + header_bytes;
   const uint64_t data_bytes = size - kLengthBytes - header_bytes;
@@ -139,15 +161,7 @@ std::shared_ptr<SafetensorsFile::Shard> SafetensorsFile::Shard::open(const std::
       shard->entries.push_back(parse_entry(name, json, data_bytes, path));
     }
   }
-  std::sort(shard->entries.begin(), shard->entries.end(), [](const HeaderEntry& a, const HeaderEntry& b) {
-    return std::tie(a.begin, a.end) < std::tie(b.begin, b.end);
-  });
-  for (size_t i = 1; i < shard->entries.size(); ++i) {
-    if (shard->entries[i].begin < shard->entries[i - 1].end) {
-      fail(path, str_cat("tensors '", shard->entries[i - 1].entry.name, "' and '", shard->entries[i].entry.name,
-                         "' overlap"));
-    }
-  }
+  check_gapless(shard->entries, data_bytes, path);
   return shard;
 }
 

@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "base/str_cat.h"
 #include "tensor/tensor.h"
 
 namespace flexor {
@@ -115,6 +116,10 @@ TEST(Safetensors, ATruncatedOrForeignFileIsRefused) {
                            R"({"w":{"dtype":"F64","shape":[4611686018427387904,4],"data_offsets":[0,16]}})", 16)),
       HasSubstr("does not fill"));
   EXPECT_NE(open_error(write_raw("list.safetensors", "[1, 2]", 0)), "no error");
+  const std::string header = write_raw("header.safetensors", entry, 0);
+  std::filesystem::resize_file(header, 40);
+  EXPECT_EQ(open_error(header),
+            str_cat("file is truncated: the header ends at byte ", 8 + entry.size(), ", the file has 40"));
   const std::string tiny = temp_path("tiny.safetensors");
   write_file_atomic(tiny, "abc");
   EXPECT_THAT(open_error(tiny), HasSubstr("too short"));
@@ -122,6 +127,21 @@ TEST(Safetensors, ATruncatedOrForeignFileIsRefused) {
   write_file_atomic(text, "this is a text file, not weights");
   EXPECT_THAT(open_error(text), HasSubstr("not a safetensors file"));
   EXPECT_THAT(open_error(temp_path("missing.safetensors")), HasSubstr("no such file"));
+}
+
+TEST(Safetensors, BytesThatBelongToNoTensorAreRefused) {
+  const std::string entry = R"({"w":{"dtype":"F32","shape":[4],"data_offsets":[0,16]}})";
+  EXPECT_EQ(open_error(write_raw("whole.safetensors", entry, 16)), "no error");
+  EXPECT_EQ(open_error(write_raw("trailing.safetensors", entry, 18)),
+            "the last tensor ends at byte 16 of the data, the file has 18");
+  EXPECT_EQ(open_error(write_raw("none.safetensors", "{}", 1)),
+            "the last tensor ends at byte 0 of the data, the file has 1");
+  EXPECT_EQ(
+      open_error(write_raw(
+          "gap.safetensors",
+          R"({"a":{"dtype":"U8","shape":[4],"data_offsets":[0,4]},"b":{"dtype":"U8","shape":[4],"data_offsets":[6,10]}})",
+          10)),
+      "bytes 4 to 6 of the data, before tensor 'b', belong to no tensor");
 }
 
 TEST(Safetensors, AFailedWriteLeavesNothingBehind) {
