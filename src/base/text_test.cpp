@@ -35,6 +35,14 @@ TEST(Utf8, IsToldFromOtherBytes) {
   EXPECT_EQ(to_utf8("gr\xFCn"), "gr\xC3\xBCn");
 }
 
+TEST(Text, IsMadePrintable) {
+  EXPECT_EQ(printable_text("gr\xC3\xBCn 1"), "gr\xC3\xBCn 1");
+  EXPECT_EQ(printable_text(std::string_view("a\0\x1B[31m\n\x7F", 9)), "a\\x00\\x1b[31m\\x0a\\x7f");
+  EXPECT_EQ(printable_text("\xFFgr\xC3\xBCn"), "\\xffgr\\xc3\\xbcn");
+  EXPECT_EQ(printable_text("abcdef", 4), "abcd...");
+  EXPECT_EQ(printable_text("gr\xC3\xBCn", 3), "gr...");
+}
+
 TEST(Text, SplitsJoinsAndTrims) {
   EXPECT_EQ(split_text("a,,b", ','), (std::vector<std::string>{"a", "", "b"}));
   EXPECT_EQ(split_text("", ','), std::vector<std::string>{""});
