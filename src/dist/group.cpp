@@ -72,8 +72,8 @@ int64_t Group::world() const {
 const Launch& Group::launch() const {
   return state_->launch;
 }
-void Group::set_label(const std::string& label) {
-  state_->fate->set_label(label);
+void Group::set_label(const std::string& label, const std::string& way_on) {
+  state_->fate->set_label(label, way_on);
 }
 double Group::waited_s() const {
   return state_->fate->waited_s();

@@ -57,7 +57,8 @@ class Group {
   double timeout_s() const;
 
   /// What the errors say about the time: "step 12". Shared with sub groups.
-  void set_label(const std::string& label);
+  /// @param way_on  the hint of an error at that time that ends the run because a rank is gone or gave up
+  void set_label(const std::string& label, const std::string& way_on = {});
 
   // Blocking collectives. @throws Error(kRuntime) as Pending::wait()
   void all_reduce(at::Tensor tensor, ReduceOp op = ReduceOp::kSum);  ///< in place

@@ -153,7 +153,7 @@ std::shared_ptr<Group> join_group(const Launch& launch, const GroupOptions& opti
   c10::intrusive_ptr<c10d::Store> counter;
   const std::string prefix = round_prefix(launch, timeout, counter);
   state->store = open_store(launch, /*may_serve=*/true, timeout, prefix);
-  state->fate->set_label("start");
+  state->fate->set_label("start", {});
   state->guarded("meeting of the ranks", [&] { meet(state->store, launch, options.timeout_s); });
   state->fate->liveness = std::make_unique<Liveness>(launch, prefix + "/live");
   state->pg = state->guarded("connection of the ranks", [&] {

@@ -225,7 +225,7 @@ void AdvantagesStepRun::judge_frames(Part& part, int64_t first, FrameJudge& judg
   Progress progress(str_cat("values of ", part.labelled.name), part.num_judged - first, "frames");
   PendingValues pending(part.shards ? &*part.shards : nullptr, size * section.flush_interval);
   const double start = wall_seconds();
-  group_->set_label("values of " + part.labelled.name);
+  group_->set_label("values of " + part.labelled.name, part.shards ? "started again, it goes on where it was" : "");
   const auto work = [&](int64_t) {
     const data::RawBatch batch = loader.next();
     const double before = wall_seconds();

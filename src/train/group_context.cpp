@@ -10,7 +10,7 @@
 namespace flexor::train {
 
 void GroupContext::begin_step(int64_t step, int64_t) {
-  group_->set_label(str_cat("step ", step + 1));
+  group_->set_label(str_cat("step ", step + 1), "a resumed run goes on from the newest checkpoint");
 }
 
 double GroupContext::mean(double value) {
