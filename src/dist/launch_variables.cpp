@@ -18,6 +18,15 @@ std::optional<int64_t> whole_number(std::string_view text, int64_t least, int64_
   return is_whole && value >= least && value <= most ? std::optional(value) : std::nullopt;
 }
 
+std::string join_numbers(const std::vector<int64_t>& numbers, std::string_view separator) {
+  std::vector<std::string> texts;
+  texts.reserve(numbers.size());
+  for (const int64_t number : numbers) {
+    texts.push_back(std::to_string(number));
+  }
+  return join_text(texts, separator);
+}
+
 bool is_host(std::string_view text) {
   return !text.empty() && std::ranges::all_of(text, [](unsigned char c) {
     return std::isalnum(c) != 0 || c == '.' || c == '-' || c == '_' || c == ':' || c == '%';

@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "base/str_cat.h"
 #include "base/text.h"
+#include "dist/launch_variables.h"
 #include "dist/socket.h"
 
 namespace flexor::dist {
@@ -24,13 +25,8 @@ bool is_plain(std::string_view word) {
 
 /// "8" when all nodes have eight ranks, else "8,4".
 std::string ranks_text(const std::vector<int64_t>& numbers) {
-  std::vector<std::string> texts;
-  texts.reserve(numbers.size());
-  for (const int64_t number : numbers) {
-    texts.push_back(std::to_string(number));
-  }
-  const bool are_equal = std::ranges::adjacent_find(texts, std::not_equal_to<>()) == texts.end();
-  return are_equal ? texts[0] : join_text(texts, ",");
+  const bool are_equal = std::ranges::adjacent_find(numbers, std::not_equal_to<>()) == numbers.end();
+  return are_equal ? std::to_string(numbers[0]) : join_numbers(numbers, ",");
 }
 
 }  // namespace

@@ -61,7 +61,7 @@ class ShardedParams {
   /// weights get to where they are read.
   void end_step();
   /// Shares were changed outside of a step.
-  void spread_weights();
+  void all_gather_weights();
   /// Adds up over the ranks that divide a copy.
   double sum(double value) { return groups_.gradients->all_reduce(value); }
 

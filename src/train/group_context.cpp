@@ -21,7 +21,7 @@ bool GroupContext::any(bool value) {
   return group_->all_reduce(value ? 1.0 : 0.0, dist::ReduceOp::kMax) > 0;
 }
 
-double GroupContext::most(double value) {
+double GroupContext::max(double value) {
   return group_->all_reduce(value, dist::ReduceOp::kMax);
 }
 
