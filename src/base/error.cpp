@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "base/file_errors.h"
 #include "base/text.h"
@@ -29,34 +30,29 @@ int exit_code(ErrorKind kind) {
 
 namespace {
 
-/// What a terminal shows as it is: UTF-8 on lines; other control characters as \x1b.
-std::string printable(std::string_view text) {
-  constexpr std::string_view kHex = "0123456789abcdef";
-  std::string result;
-  for (const char c : to_utf8(text)) {
-    const auto byte = static_cast<unsigned char>(c);
-    if ((byte < 0x20 && c != '\n' && c != '\t') || byte == 0x7f) {
-      result.append("\\x").append({kHex[byte >> 4], kHex[byte & 15]});
-    } else {
-      result += c;
-    }
+constexpr size_t kAll = std::string::npos;
+
+/// Of a list of problems, each has its line.
+std::string printable_lines(const std::string& text) {
+  std::vector<std::string> lines = split_text(text, '\n');
+  for (std::string& line : lines) {
+    line = printable_text(line, kAll);
   }
-  return result;
+  return join_text(lines, "\n");
 }
 
 }  // namespace
 
 std::string format_error(const Error& error) {
-  std::string text = "error: ";
-  text += error.what();
+  std::string text = "error: " + printable_lines(error.what());
   if (!error.where().empty()) {
-    text += " (" + error.where() + ")";
+    text += " (" + printable_text(error.where(), kAll) + ")";
   }
   text += '\n';
   if (!error.hint().empty()) {
-    text += "  hint: " + error.hint() + '\n';
+    text += "  hint: " + printable_lines(error.hint()) + '\n';
   }
-  return printable(text);
+  return text;
 }
 
 Error to_error(const std::exception& exception) {

@@ -139,6 +139,26 @@ std::string to_utf8(std::string_view text) {
   return result;
 }
 
+std::string printable_text(std::string_view text, size_t most) {
+  constexpr std::string_view kHex = "0123456789abcdef";
+  const bool keeps_high = is_utf8(text);
+  const auto is_inside = [&](size_t i) { return (static_cast<unsigned char>(text[i]) & 0xC0u) == 0x80u; };
+  size_t end = std::min(most, text.size());
+  while (keeps_high && end > 0 && end < text.size() && is_inside(end)) {
+    --end;  // not within a character
+  }
+  std::string result;
+  for (const char c : text.substr(0, end)) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (byte < 0x20 || byte == 0x7F || (byte >= 0x80 && !keeps_high)) {
+      result += {'\\', 'x', kHex[byte >> 4], kHex[byte & 15u]};
+    } else {
+      result += c;
+    }
+  }
+  return end < text.size() ? result + "..." : result;
+}
+
 std::string human_count(double count) {
   constexpr std::array<std::string_view, 6> kSuffixes = {"", "K", "M", "B", "T", "Q"};
   for (const std::string_view suffix : kSuffixes) {

@@ -20,6 +20,8 @@ std::string_view trim_text(std::string_view text);
 bool is_utf8(std::string_view text);
 /// The text itself if it is UTF-8, else its bytes taken as Latin-1.
 std::string to_utf8(std::string_view text);
+/// For messages: control characters, and bytes that are no UTF-8, as \xNN; what exceeds `most` bytes is cut off.
+std::string printable_text(std::string_view text, size_t most = 200);
 
 /// LeRobot's short count: divided by 1000 while that is at least 1000 rounded up to no decimals: 999 -> "999",
 /// 1234 -> "1K", 2500000 -> "2M" (halves to even).

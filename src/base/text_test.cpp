@@ -38,8 +38,17 @@ TEST(Utf8, IsToldFromOtherBytes) {
 }
 
 TEST(ErrorText, IsPrintable) {
-  const Error error(ErrorKind::kData, "no such host 'a\x1b[2J\x7f'", "gr\xFCn", "two\nlines");
-  EXPECT_EQ(format_error(error), "error: no such host 'a\\x1b[2J\\x7f' (gr\xC3\xBCn)\n  hint: two\nlines\n");
+  const Error error(ErrorKind::kData, "no such host 'a\x1b[2J\x7f'\nnor 'b'", "gr\xFCn\nfile", "gr\xC3\xBCn");
+  EXPECT_EQ(format_error(error),
+            "error: no such host 'a\\x1b[2J\\x7f'\nnor 'b' (gr\\xfcn\\x0afile)\n  hint: gr\xC3\xBCn\n");
+}
+
+TEST(Text, IsMadePrintable) {
+  EXPECT_EQ(printable_text("gr\xC3\xBCn 1"), "gr\xC3\xBCn 1");
+  EXPECT_EQ(printable_text(std::string_view("a\0\x1B[31m\n\x7F", 9)), "a\\x00\\x1b[31m\\x0a\\x7f");
+  EXPECT_EQ(printable_text("\xFFgr\xC3\xBCn"), "\\xffgr\\xc3\\xbcn");
+  EXPECT_EQ(printable_text("abcdef", 4), "abcd...");
+  EXPECT_EQ(printable_text("gr\xC3\xBCn", 3), "gr...");
 }
 
 TEST(Text, SplitsJoinsAndTrims) {

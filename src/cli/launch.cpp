@@ -112,6 +112,16 @@ void print_commands(std::ostream& out, const dist::NodePlan& plan, const std::ve
   out << std::flush;
 }
 
+/// Rank 0 serves the meeting place: it would fail, and the others wait for it.
+void check_port(const dist::NodePlan& plan) {
+  if (plan.node == 0 && plan.master_port != 0 && dist::is_port_taken(plan.master_port)) {
+    throw Error(ErrorKind::kRuntime, str_cat("port ", plan.master_port, " is taken by another process"),
+                str_cat(plan.master_addr, ":", plan.master_port),
+                plan.num_nodes() == 1 ? "give another --master-port, or none: then a free one is found"
+                                      : "give all nodes another --master-port");
+  }
+}
+
 /// What is said at the end, if it was no good one.
 int report(const dist::LaunchOutcome& outcome, const dist::NodePlan& plan, const Io& io) {
   if (outcome.exit_code == 0) {
@@ -157,6 +167,7 @@ int run_launch(const Args& args, const Io& io) {
   if (!o.hostfile.empty()) {
     print_commands(io.out, plan, request.command, /*with_own=*/false);
   }
+  check_port(plan);
   plan.master_port = plan.master_port != 0 ? plan.master_port : dist::free_port();
   const auto cores = std::max(1, static_cast<int>(dist::allowed_cpus().size()));
   std::vector<dist::RankProcess> ranks;

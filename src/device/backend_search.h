@@ -1,13 +1,12 @@
 #pragma once
-#include <functional>
-#include <optional>
 #include <string>
 #include <vector>
 
+#include "base/env.h"
+
 namespace flexor::device {
 
-/// Looks up an environment variable; nothing for one that is not set or empty (the same as dist::Env).
-using Env = std::function<std::optional<std::string>(const std::string& name)>;
+using flexor::Env;
 
 /// Devices of a kind that the kernel's driver sees: /dev/nvidia0 ... for "cuda", /dev/davinci0 ... for "npu"; 0 for
 /// names that have no such files.

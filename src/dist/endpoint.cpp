@@ -31,26 +31,12 @@ Addresses resolve(const std::string& host, int64_t port, int type, std::string& 
   return {found, &::freeaddrinfo};
 }
 
-class Socket {
- public:
-  Socket(const addrinfo& address, int flags)
-      : descriptor_(::socket(address.ai_family, address.ai_socktype | flags | SOCK_CLOEXEC, address.ai_protocol)) {}
-  ~Socket() {
-    if (descriptor_ >= 0) {
-      ::close(descriptor_);
-    }
-  }
-  Socket(const Socket&) = delete;
-  Socket& operator=(const Socket&) = delete;
-  int get() const { return descriptor_; }
-
- private:
-  int descriptor_;
-};
+Socket open_socket(const addrinfo& address, int flags) {
+  return Socket(::socket(address.ai_family, address.ai_socktype | flags | SOCK_CLOEXEC, address.ai_protocol));
+}
 
 /// 0, or the error number.
-int try_connect(const addrinfo& address) {
-  const Socket socket(address, SOCK_NONBLOCK);
+int try_connect(const Socket& socket, const addrinfo& address) {
   if (socket.get() < 0) {
     return errno;
   }
@@ -72,23 +58,24 @@ int try_connect(const addrinfo& address) {
 
 }  // namespace
 
-bool can_connect(const std::string& host, int64_t port, std::string& why) {
+std::optional<Socket> connect_to(const std::string& host, int64_t port, std::string& why) {
   const Addresses addresses = resolve(host, port, SOCK_STREAM, why);
   for (const addrinfo* address = addresses.get(); address != nullptr; address = address->ai_next) {
-    const int error = try_connect(*address);
+    Socket socket = open_socket(*address, SOCK_NONBLOCK);
+    const int error = try_connect(socket, *address);
     if (error == 0) {
-      return true;
+      return socket;
     }
     why = std::strerror(error);
   }
-  return false;
+  return std::nullopt;
 }
 
 std::string address_towards(const std::string& host, int64_t port) {
   std::string ignored;
   const Addresses addresses = resolve(host, port, SOCK_DGRAM, ignored);
   for (const addrinfo* address = addresses.get(); address != nullptr; address = address->ai_next) {
-    const Socket socket(*address, 0);
+    const Socket socket = open_socket(*address, 0);
     sockaddr_storage own{};
     socklen_t size = sizeof own;
     std::array<char, NI_MAXHOST> text{};

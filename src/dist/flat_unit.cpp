@@ -96,7 +96,7 @@ void FlatUnit::start_gather() {
   }
 }
 
-void FlatUnit::gather_again() {
+void FlatUnit::all_gather_weights() {
   wait_gather();
   if (groups_.weights->world() > 1) {
     gathering_ = groups_.weights->start_all_gather(shard_, flat_);

@@ -87,8 +87,8 @@ class FlatUnit {
   // Weights.
   void start_gather();  ///< nothing if they are there or on the way
   void wait_gather();
-  void release();       ///< only with shard_weights
-  void gather_again();  ///< starts it, after an update; only without shard_weights
+  void release();             ///< only with shard_weights
+  void all_gather_weights();  ///< starts it, after an update; only without shard_weights
 
   // Gradients.
   void add_gradient(size_t part, at::Tensor& grad);  ///< and drops it

@@ -47,10 +47,6 @@ Pending::~Pending() {
   }
 }
 
-bool Pending::is_done() const {
-  return !state_ || state_->done || state_->work->isCompleted();
-}
-
 void Pending::wait() {
   if (state_) {
     state_->wait();
@@ -72,14 +68,11 @@ int64_t Group::world() const {
 const Launch& Group::launch() const {
   return state_->launch;
 }
-void Group::set_label(const std::string& label) {
-  state_->fate->set_label(label);
+void Group::set_label(const std::string& label, const std::string& way_on) {
+  state_->fate->set_label(label, way_on);
 }
 double Group::waited_s() const {
   return state_->fate->waited_s();
-}
-void Group::add_waited(double seconds) {
-  state_->fate->add_waited(seconds);
 }
 void Group::report_failure(const std::string& reason) noexcept {
   state_->fate->report_failure(reason);

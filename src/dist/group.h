@@ -26,7 +26,6 @@ class Pending {
   Pending(Pending&&) noexcept;
   Pending& operator=(Pending&&) noexcept;
 
-  bool is_done() const;
   /// Returns when the result is there; at once when called again.
   /// @throws Error(kRuntime) naming rank, collective, step, and which rank is gone when that can be known
   void wait();
@@ -57,7 +56,8 @@ class Group {
   double timeout_s() const;
 
   /// What the errors say about the time: "step 12". Shared with sub groups.
-  void set_label(const std::string& label);
+  /// @param way_on  the hint of an error at that time that ends the run because a rank is gone or gave up
+  void set_label(const std::string& label, const std::string& way_on = {});
 
   // Blocking collectives. @throws Error(kRuntime) as Pending::wait()
   void all_reduce(at::Tensor tensor, ReduceOp op = ReduceOp::kSum);  ///< in place
@@ -73,7 +73,7 @@ class Group {
   /// What rank 0 says, on all ranks. The others wait for it without a limit: for times in which rank 0 works alone.
   /// @throws Error(kRuntime) if rank 0 is gone or gave up; Error(kInterrupted), Error(kTerminated) after a signal to a
   /// rank that waits
-  std::string hear_main(const std::string& words);
+  std::string broadcast_string(const std::string& words);
 
   // The same without waiting.
   Pending start_all_reduce(at::Tensor tensor, ReduceOp op = ReduceOp::kSum);
@@ -88,9 +88,8 @@ class Group {
   std::shared_ptr<Group> sub_group(const std::vector<int64_t>& ranks, const std::string& name);
 
   /// Seconds that this process waited inside collectives since the start: communication that nothing hid. Shared with
-  /// sub groups. add_waited() is for collectives that run elsewhere (the Reducer's).
+  /// sub groups.
   double waited_s() const;
-  void add_waited(double seconds);
 
   /// Tells the other ranks why this one gives up, for their messages; also declares the group dead.
   void report_failure(const std::string& reason) noexcept;

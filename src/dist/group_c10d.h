@@ -20,7 +20,7 @@ namespace flexor::dist {
 /// What a group and its sub groups share: the label of the time, the clock of waiting, and the failure that ends all.
 class GroupFate {
  public:
-  void set_label(const std::string& label);
+  void set_label(const std::string& label, const std::string& way_on);
   std::string label() const;
   void add_waited(double seconds) { waited_s_ = waited_s_ + seconds; }
   double waited_s() const { return waited_s_; }
@@ -36,7 +36,7 @@ class GroupFate {
 
  private:
   mutable std::mutex mutex_;
-  std::string label_;
+  std::string label_, way_on_;
   std::atomic<double> waited_s_ = 0;
   std::atomic<bool> dead_ = false;
   std::optional<Error> failure_;

@@ -43,9 +43,10 @@ std::string explain(const Liveness::Verdict& verdict, const std::string& text, b
 
 }  // namespace
 
-void GroupFate::set_label(const std::string& label) {
+void GroupFate::set_label(const std::string& label, const std::string& way_on) {
   const std::lock_guard lock(mutex_);
   label_ = label;
+  way_on_ = way_on;
 }
 
 std::string GroupFate::label() const {
@@ -74,12 +75,12 @@ void GroupFate::fail(const std::string& text, const std::string& where, double t
   dead_ = true;
   const Liveness::Verdict verdict = liveness ? liveness->ask() : Liveness::Verdict{};
   const bool slow = is_timeout(text) && verdict.gone.empty() && verdict.known.empty() && !verdict.store_lost;
-  Error error(ErrorKind::kRuntime, explain(verdict, text, liveness == nullptr, timeout_s), where,
-              slow ? "a larger dist.timeout_s waits longer" : "a resumed run goes on from the newest checkpoint");
-  {
+  const std::string what = explain(verdict, text, liveness == nullptr, timeout_s);
+  const Error error = [&] {
     const std::lock_guard lock(mutex_);
-    failure_ = error;
-  }
+    failure_ = Error(ErrorKind::kRuntime, what, where, slow ? "a larger dist.timeout_s waits longer" : way_on_);
+    return *failure_;
+  }();
   if (liveness && !verdict.gone.empty()) {
     liveness->report(error.what(), /*is_own=*/false);
   } else if (liveness) {

@@ -28,14 +28,6 @@ constexpr int kOnlyErrors = 2;
 constexpr std::chrono::milliseconds kConnect(60'000);  ///< for connections among ranks that have met
 constexpr double kFarewell_s = 5;                      ///< rank 0 leaves last
 
-std::string text_of(const std::vector<uint8_t>& bytes) {
-  return {bytes.begin(), bytes.end()};
-}
-
-std::vector<uint8_t> bytes_of(const std::string& text) {
-  return {text.begin(), text.end()};
-}
-
 std::string world_key(int64_t rank) {
   return str_cat("world/", rank);
 }
@@ -73,7 +65,7 @@ void compare_world(const std::string& theirs, int64_t rank, const Launch& launch
 
 /// Waits until all ranks have said how many they think they are.
 void meet(const c10::intrusive_ptr<c10d::Store>& store, const Launch& launch, double timeout_s) {
-  store->set(world_key(launch.rank), bytes_of(std::to_string(launch.world)));
+  store->set(world_key(launch.rank), store_bytes(std::to_string(launch.world)));
   std::vector<int64_t> missing(static_cast<size_t>(launch.world));
   std::iota(missing.begin(), missing.end(), 0);
   const auto end = Clock::now() + std::chrono::duration<double>(timeout_s);
@@ -82,7 +74,7 @@ void meet(const c10::intrusive_ptr<c10d::Store>& store, const Launch& launch, do
       if (!store->check({world_key(r)})) {
         return false;
       }
-      compare_world(text_of(store->get(world_key(r))), r, launch);
+      compare_world(store_text(store->get(world_key(r))), r, launch);
       return true;
     });
     if (missing.empty()) {
@@ -90,13 +82,9 @@ void meet(const c10::intrusive_ptr<c10d::Store>& store, const Launch& launch, do
     }
     check_interrupt();
     if (Clock::now() > end) {
-      std::vector<std::string> names;
-      for (const int64_t r : missing) {
-        names.push_back(std::to_string(r));
-      }
       throw Error(ErrorKind::kRuntime,
                   str_cat(launch.world - static_cast<int64_t>(missing.size()), " of ", launch.world,
-                          " ranks have come within ", timeout_s, " s; missing: ", join_text(names, ", ")),
+                          " ranks have come within ", timeout_s, " s; missing: ", join_numbers(missing, ", ")),
                   str_cat("rank ", launch.rank, ", start"),
                   "dist.timeout_s says how long the ranks wait for each other");
     }
@@ -153,7 +141,7 @@ std::shared_ptr<Group> join_group(const Launch& launch, const GroupOptions& opti
   c10::intrusive_ptr<c10d::Store> counter;
   const std::string prefix = round_prefix(launch, timeout, counter);
   state->store = open_store(launch, /*may_serve=*/true, timeout, prefix);
-  state->fate->set_label("start");
+  state->fate->set_label("start", {});
   state->guarded("meeting of the ranks", [&] { meet(state->store, launch, options.timeout_s); });
   state->fate->liveness = std::make_unique<Liveness>(launch, prefix + "/live");
   state->pg = state->guarded("connection of the ranks", [&] {

@@ -14,6 +14,7 @@ namespace {
 
 using ::testing::AnyOf;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 std::shared_ptr<Group> join(double timeout_s = 20) {
   return join_group(resolve_launch(process_env()), {.timeout_s = timeout_s});
@@ -129,6 +130,23 @@ TEST(RankBody, DISABLED_a_rank_stands_still) {
       Error);
 }
 
+/// Rank 1 says how much it has, and no more.
+TEST(RankBody, DISABLED_bytes_of_a_rank_that_stands_still) {
+  const auto group = join(4);
+  if (group->rank() == 1) {
+    group->all_reduce(3.0, ReduceOp::kMax);
+    ::kill(::getpid(), SIGSTOP);
+  }
+  const double start = wall_seconds();
+  try {
+    group->gather_bytes("abc");
+    FAIL() << "no error";
+  } catch (const Error& error) {
+    std::cout << format_error(error);
+  }
+  EXPECT_LT(wall_seconds() - start, 4 + 12);  // the timeout, and the time to find out who it was
+}
+
 TEST(RankBody, DISABLED_not_all_come) {
   try {
     join(1);
@@ -182,6 +200,7 @@ TEST(Group, HasSubGroups) {
 // All at once, since each takes seconds.
 TEST(Group, ErrorsNameTheRankAndTheReason) {
   Ranks vanishing("a_rank_vanishes", 3), giving_up("a_rank_gives_up", 2), stopping("a_rank_stands_still", 2);
+  Ranks silent("bytes_of_a_rank_that_stands_still", 2);
   Ranks alone("not_all_come", 1, {{"WORLD_SIZE", "3"}, {"LOCAL_WORLD_SIZE", "3"}});
   Ranks no_interface("no_interface", 2, {{"GLOO_SOCKET_IFNAME", "nothere0"}});
   for (int rank = 0; rank < 2; ++rank) {
@@ -189,8 +208,13 @@ TEST(Group, ErrorsNameTheRankAndTheReason) {
     EXPECT_EQ(end.code, 0) << end.output;
     EXPECT_THAT(end.output, HasSubstr("error: rank 2 is gone (rank " + std::to_string(rank) + ", all_reduce, step 7)"));
   }
-  EXPECT_THAT(giving_up.wait(1).output, HasSubstr("error: rank 0 gave up: episode 3 is broken"));
+  const std::string given_up = giving_up.wait(1).output;
+  EXPECT_THAT(given_up, HasSubstr("error: rank 0 gave up: episode 3 is broken"));
+  EXPECT_THAT(given_up, Not(HasSubstr("hint:")));  // nothing ran that could go on
   EXPECT_THAT(stopping.wait(0).output, HasSubstr("error: rank 1 is gone (rank 0, barrier, start)"));
+  const RankEnd bytes = silent.wait(0);
+  EXPECT_EQ(bytes.code, 0) << bytes.output;
+  EXPECT_THAT(bytes.output, HasSubstr("error: rank 1 is gone (rank 0, all_gather, start)"));
   EXPECT_THAT(alone.wait(0).output, HasSubstr("1 of 3 ranks have come within 1 s; missing: 1, 2"));
   EXPECT_THAT(no_interface.wait(0).output, HasSubstr("no network interface 'nothere0'"));
   EXPECT_THAT(no_interface.wait(1).output,

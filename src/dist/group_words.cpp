@@ -4,6 +4,7 @@
 #include "base/interrupt.h"
 #include "base/str_cat.h"
 #include "dist/group_c10d.h"
+#include "dist/store_c10d.h"
 #include "tensor/tensor.h"
 
 namespace flexor::dist {
@@ -31,7 +32,7 @@ void wait_for_word(Group::State& state, const std::string& key, const std::strin
 
 }  // namespace
 
-std::string Group::hear_main(const std::string& words) {
+std::string Group::broadcast_string(const std::string& words) {
   if (world() == 1) {
     return words;
   }
@@ -39,12 +40,11 @@ std::string Group::hear_main(const std::string& words) {
   const std::string collective = "waiting for rank 0";
   return state_->guarded(collective, [&] {
     if (is_main()) {
-      state_->store->set(key, std::vector<uint8_t>(words.begin(), words.end()));
+      state_->store->set(key, store_bytes(words));
       return words;
     }
     wait_for_word(*state_, key, state_->where(collective));
-    const std::vector<uint8_t> bytes = state_->store->get(key);
-    return std::string(bytes.begin(), bytes.end());
+    return store_text(state_->store->get(key));
   });
 }
 

@@ -12,7 +12,7 @@ namespace {
 constexpr int64_t kMostHosts = 1'000'000;
 
 [[noreturn]] void refuse_list(std::string_view list, const std::string& where, const std::string& what) {
-  throw Error(ErrorKind::kConfig, str_cat(what, " in the host list '", list, "'"), where);
+  throw Error(ErrorKind::kConfig, str_cat(what, " in the host list '", printable_text(list), "'"), where);
 }
 
 /// Splits at the commas that stand outside of brackets.
@@ -33,8 +33,7 @@ std::vector<std::string> entries_of(std::string_view list, const std::string& wh
   if (depth != 0) {
     refuse_list(list, where, "brackets do not match");
   }
-  std::erase(entries, "");
-  return entries;
+  return list.empty() ? std::vector<std::string>() : entries;
 }
 
 /// "07-09,11" -> 07, 08, 09, 11
@@ -50,7 +49,7 @@ std::vector<std::string> numbers_of(const std::string& ranges, std::string_view 
     };
     if (!is_digits(first) || !is_digits(last) || std::stoll(last) < std::stoll(first) ||
         std::stoll(last) - std::stoll(first) >= kMostHosts) {
-      refuse_list(list, where, str_cat("expected numbers or ranges, found '", range, "'"));
+      refuse_list(list, where, str_cat("expected numbers or ranges, found '", printable_text(range), "'"));
     }
     for (int64_t i = std::stoll(first); i <= std::stoll(last); ++i) {
       const std::string digits = std::to_string(i);
@@ -65,6 +64,9 @@ void expand(const std::string& prefix, const std::string& rest, std::string_view
   const size_t open = rest.find('[');
   if (open == std::string::npos) {
     hosts.push_back(prefix + rest);
+    if (!is_host(hosts.back())) {
+      refuse_list(list, where, str_cat("expected the name of a host, found '", printable_text(hosts.back()), "'"));
+    }
     return;
   }
   const size_t close = rest.find(']', open);
@@ -95,7 +97,8 @@ std::vector<int64_t> expand_task_counts(const std::string& list, const std::stri
     const auto times = repeats ? whole_number(std::string_view(part).substr(open + 2, part.size() - open - 3), 1, most)
                                : std::optional<int64_t>(open == std::string::npos ? 1 : 0);
     if (!count || !times || *times == 0) {
-      throw Error(ErrorKind::kConfig, str_cat("expected tasks of nodes as 8(x2),4, found '", list, "'"), where);
+      throw Error(ErrorKind::kConfig, str_cat("expected tasks of nodes as 8(x2),4, found '", printable_text(list), "'"),
+                  where);
     }
     tasks.insert(tasks.end(), static_cast<size_t>(*times), *count);
   }

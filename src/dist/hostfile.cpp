@@ -38,13 +38,6 @@ std::vector<std::string> words_of(std::string_view line) {
   return words;
 }
 
-/// Letters, digits and what else stands in names and addresses of hosts.
-bool is_host(std::string_view text) {
-  return !text.empty() && std::ranges::all_of(text, [](unsigned char c) {
-    return std::isalnum(c) != 0 || c == '.' || c == '-' || c == '_' || c == ':' || c == '%';
-  });
-}
-
 constexpr const char* kLineHint = "write each node as: node01 slots=8";
 
 /// Appends the host of one line, or what is wrong with it.
@@ -60,12 +53,13 @@ class HostLines {
     const std::string place = str_cat(where_, ":", line);
     constexpr std::string_view kSlots = "slots=";
     if (words.size() != 2 || !is_host(words[0]) || !words[1].starts_with(kSlots)) {
-      refuse(str_cat("expected 'host slots=N', found '", join_text(words, " "), "'"), place, kLineHint);
+      refuse(str_cat("expected 'host slots=N', found '", printable_text(join_text(words, " ")), "'"), place, kLineHint);
       return;
     }
     const std::optional<int64_t> slots = read_count(std::string_view(words[1]).substr(kSlots.size()));
     if (!slots) {
-      refuse(str_cat("expected a number of ranks from 1 to ", kMaxSlots, ", found '", words[1], "'"), place, kLineHint);
+      refuse(str_cat("expected a number of ranks from 1 to ", kMaxSlots, ", found '", printable_text(words[1]), "'"),
+             place, kLineHint);
       return;
     }
     std::string name = words[0];
@@ -96,9 +90,10 @@ std::vector<int64_t> platform_slots(const Env& env, size_t num_hosts) {
     if (const auto text = env(name)) {
       const auto count = read_count(*text);
       if (!count) {
-        throw Error(ErrorKind::kConfig,
-                    str_cat("expected a number of ranks from 1 to ", kMaxSlots, ", found '", *text, "'"),
-                    str_cat("environment variable ", name));
+        throw Error(
+            ErrorKind::kConfig,
+            str_cat("expected a number of ranks from 1 to ", kMaxSlots, ", found '", printable_text(*text), "'"),
+            str_cat("environment variable ", name));
       }
       return std::vector<int64_t>(num_hosts, *count);
     }
@@ -108,7 +103,8 @@ std::vector<int64_t> platform_slots(const Env& env, size_t num_hosts) {
         expand_task_counts(*text, "environment variable SLURM_TASKS_PER_NODE", kMaxSlots);
     if (tasks.size() != num_hosts) {
       throw Error(ErrorKind::kConfig,
-                  str_cat("expected tasks of ", num_hosts, " nodes, found those of ", tasks.size(), ": '", *text, "'"),
+                  str_cat("expected tasks of ", num_hosts, " nodes, found those of ", tasks.size(), ": '",
+                          printable_text(*text), "'"),
                   "environment variable SLURM_TASKS_PER_NODE", "give --nproc N");
     }
     return tasks;

@@ -46,6 +46,13 @@ TEST(Hostfile, EveryWrongLineIsNamed) {
   }
 }
 
+TEST(Hostfile, BytesOfADamagedFileAreNotPrinted) {
+  const std::string text =
+      format_error(error_of([] { parse_hostfile("\x1B[2J\xFF slots=2\na slots=\x07\n", "hosts"); }));
+  EXPECT_THAT(text, HasSubstr("found '\\x1b[2J\\xff slots=2'"));
+  EXPECT_THAT(text, HasSubstr("found 'slots=\\x07'"));
+}
+
 TEST(Hostfile, PlatformsNameTheirNodes) {
   const auto volcano = platform_hosts(env_of({{"VC_WORKER_HOSTS", "w-0.job,w-1.job"}, {"NPROC_PER_NODE", "16"}}), {});
   EXPECT_EQ(hostfile_text(volcano), "w-0.job slots=16\nw-1.job slots=16\n");

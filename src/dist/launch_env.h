@@ -1,15 +1,14 @@
 #pragma once
 #include <cstdint>
-#include <functional>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "base/env.h"
+
 namespace flexor::dist {
 
-/// Looks up an environment variable; nothing for one that is not set or empty.
-using Env = std::function<std::optional<std::string>(const std::string& name)>;
+using flexor::Env;
 
 /// The environment of this process.
 Env process_env();

@@ -1,9 +1,12 @@
 #include "dist/launch_variables.h"
 
+#include <algorithm>
+#include <cctype>
 #include <charconv>
 
 #include "base/error.h"
 #include "base/str_cat.h"
+#include "base/text.h"
 
 namespace flexor::dist {
 
@@ -15,12 +18,27 @@ std::optional<int64_t> whole_number(std::string_view text, int64_t least, int64_
   return is_whole && value >= least && value <= most ? std::optional(value) : std::nullopt;
 }
 
+std::string join_numbers(const std::vector<int64_t>& numbers, std::string_view separator) {
+  std::vector<std::string> texts;
+  texts.reserve(numbers.size());
+  for (const int64_t number : numbers) {
+    texts.push_back(std::to_string(number));
+  }
+  return join_text(texts, separator);
+}
+
+bool is_host(std::string_view text) {
+  return !text.empty() && std::ranges::all_of(text, [](unsigned char c) {
+    return std::isalnum(c) != 0 || c == '.' || c == '-' || c == '_' || c == ':' || c == '%';
+  });
+}
+
 int64_t parse_number(const std::string& text, const std::string& name, int64_t least, int64_t most) {
   const std::optional<int64_t> value = whole_number(text, least, most);
   if (!value) {
     const std::string range =
         most == INT32_MAX ? str_cat("of at least ", least) : str_cat("from ", least, " to ", most);
-    throw Error(ErrorKind::kConfig, str_cat("expected a whole number ", range, ", found '", text, "'"),
+    throw Error(ErrorKind::kConfig, str_cat("expected a whole number ", range, ", found '", printable_text(text), "'"),
                 str_cat("environment variable ", name));
   }
   return *value;

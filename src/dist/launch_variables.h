@@ -4,6 +4,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "dist/launch_env.h"
 
@@ -27,6 +28,12 @@ class Variables {
 
 /// The number that all of the text is; nothing for other text or one out of range.
 std::optional<int64_t> whole_number(std::string_view text, int64_t least, int64_t most);
+
+/// "8,4"
+std::string join_numbers(const std::vector<int64_t>& numbers, std::string_view separator);
+
+/// Letters, digits and what else stands in names and addresses of hosts, and nothing else.
+bool is_host(std::string_view text);
 
 /// @param name  of the variable that holds `text`  @throws Error(kConfig)
 int64_t parse_number(const std::string& text, const std::string& name, int64_t least, int64_t most = INT32_MAX);

@@ -23,14 +23,6 @@ constexpr std::chrono::milliseconds kPatience(8000);  ///< for a verdict
 constexpr std::chrono::milliseconds kFarewell(2200);  ///< two beats: all ranks have read what rank 0's store held
 constexpr const char* kAnyReason = "any_reason";
 
-std::string bytes_text(const std::vector<uint8_t>& bytes) {
-  return {bytes.begin(), bytes.end()};
-}
-
-std::vector<uint8_t> text_bytes(const std::string& text) {
-  return {text.begin(), text.end()};
-}
-
 }  // namespace
 
 struct Liveness::State {
@@ -44,7 +36,7 @@ struct Liveness::State {
 
   std::string key(const char* kind, int64_t r) const { return str_cat(kind, "/", r); }
 
-  void beat(int64_t count) { store->set(key("beat", rank), text_bytes(std::to_string(count))); }
+  void beat(int64_t count) { store->set(key("beat", rank), store_bytes(std::to_string(count))); }
 
   void run() {
     int64_t count = 0;
@@ -65,7 +57,7 @@ struct Liveness::State {
     std::vector<std::string> values;
     for (int64_t r = 0; r < world; ++r) {
       const bool is_there = store->check({key("beat", r)});
-      values.push_back(is_there ? bytes_text(store->get(key("beat", r))) : std::string());
+      values.push_back(is_there ? store_text(store->get(key("beat", r))) : std::string());
     }
     return values;
   }
@@ -78,7 +70,7 @@ struct Liveness::State {
     for (const char* kind : {"own", "seen"}) {
       for (int64_t r = 0; r < world && found.empty(); ++r) {
         if (r != rank && store->check({key(kind, r)})) {
-          found = bytes_text(store->get(key(kind, r)));
+          found = store_text(store->get(key(kind, r)));
         }
       }
     }
@@ -140,8 +132,8 @@ void Liveness::report(const std::string& reason, bool is_own) noexcept {
     const std::string text = is_own ? str_cat("rank ", state_->rank, " gave up: ", reason) : reason;
     std::thread([state = state_, text, is_own, done] {
       try {
-        state->store->set(state->key(is_own ? "own" : "seen", state->rank), text_bytes(text));
-        state->store->set(kAnyReason, text_bytes("1"));
+        state->store->set(state->key(is_own ? "own" : "seen", state->rank), store_bytes(text));
+        state->store->set(kAnyReason, store_bytes("1"));
       } catch (const std::exception&) {  // then nobody reads it
       }
       done->set_value();

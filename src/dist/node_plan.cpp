@@ -1,18 +1,18 @@
 #include "dist/node_plan.h"
 
-#include <algorithm>
-#include <cctype>
 #include <numeric>
 
 #include "base/error.h"
 #include "base/str_cat.h"
 #include "base/text.h"
 #include "dist/hostfile.h"
+#include "dist/launch_variables.h"
 
 namespace flexor::dist {
 namespace {
 
 constexpr int64_t kUsualPort = 29500;  // torchrun's
+constexpr int64_t kLastPort = 65535;
 
 [[noreturn]] void refuse(const std::string& what, const std::string& where, const std::string& hint = {}) {
   throw Error(ErrorKind::kUsage, what, where, hint);
@@ -30,15 +30,6 @@ void take_flags(const NodeRequest& request, NodePlan& plan) {
   plan.master_port = request.master_port.value_or(plan.master_port);
 }
 
-std::string list_text(const std::vector<int64_t>& numbers) {
-  std::vector<std::string> texts;
-  texts.reserve(numbers.size());
-  for (const int64_t number : numbers) {
-    texts.push_back(std::to_string(number));
-  }
-  return join_text(texts, ",");
-}
-
 /// A number for each node of --nproc's one or more.
 std::vector<int64_t> ranks_of(const std::vector<int64_t>& nproc, int64_t num_nodes) {
   if (nproc.size() == 1) {
@@ -50,21 +41,10 @@ std::vector<int64_t> ranks_of(const std::vector<int64_t>& nproc, int64_t num_nod
   return nproc;
 }
 
-std::optional<int64_t> port_of(const Env& env) {
-  for (const char* name : {"MASTER_PORT", "PET_MASTER_PORT"}) {
-    if (const auto text = env(name)) {
-      constexpr size_t kDigits = 5;
-      const bool is_number =
-          text->size() <= kDigits && std::ranges::all_of(*text, [](unsigned char c) { return std::isdigit(c) != 0; });
-      const int64_t port = is_number ? std::stoll(*text) : 0;
-      if (port < 1 || port > 65535) {
-        throw Error(ErrorKind::kConfig, str_cat("expected a port from 1 to 65535, found '", *text, "'"),
-                    str_cat("environment variable ", name));
-      }
-      return port;
-    }
-  }
-  return std::nullopt;
+/// The port that a variable names, else `fallback`.
+int64_t port_of(const Env& env, int64_t fallback) {
+  const Variables v(env);
+  return v.number(v.has("MASTER_PORT") ? "MASTER_PORT" : "PET_MASTER_PORT", fallback, 1, kLastPort);
 }
 
 NodePlan plan_by_hostfile(const NodeRequest& request, const Env& env, const LocalHost& local,
@@ -80,11 +60,11 @@ NodePlan plan_by_hostfile(const NodeRequest& request, const Env& env, const Loca
            request.hostfile);
   }
   if (!request.nproc.empty() && ranks_of(request.nproc, plan.num_nodes()) != plan.ranks) {
-    refuse(str_cat("--nproc says ", list_text(request.nproc), ", the hostfile has other numbers of slots"),
+    refuse(str_cat("--nproc says ", join_numbers(request.nproc, ","), ", the hostfile has other numbers of slots"),
            request.hostfile, "leave --nproc away");
   }
   plan.source = request.hostfile;
-  plan.master_port = plan.num_nodes() == 1 ? port_of(env).value_or(0) : port_of(env).value_or(kUsualPort);
+  plan.master_port = port_of(env, plan.num_nodes() > 1 ? kUsualPort : 0);
   if (plan.num_nodes() > 1) {
     plan.master_addr = env("MASTER_ADDR").value_or(plan.hosts[0]);
   }
@@ -95,7 +75,7 @@ NodePlan plan_by_hostfile(const NodeRequest& request, const Env& env, const Loca
 
 NodePlan plan_by_flags(const NodeRequest& request, int64_t nnodes, const Env& env) {
   NodePlan plan{.ranks = ranks_of(request.nproc, nnodes), .hosts = {}, .source = "--nnodes"};
-  plan.master_port = port_of(env).value_or(plan.num_nodes() > 1 ? kUsualPort : 0);
+  plan.master_port = port_of(env, plan.num_nodes() > 1 ? kUsualPort : 0);
   if (plan.num_nodes() == 1) {
     return plan;
   }
@@ -164,7 +144,7 @@ NodePlan plan_by_platform(const NodeRequest& request, const Env& env) {
   }
   plan.node = one_rank_a_node ? launch.rank : launch.node;
   plan.source = launch.launcher == "none" ? plan.source : launch.launcher;
-  plan.master_port = num_nodes > 1 ? launch.master_port : port_of(env).value_or(0);
+  plan.master_port = num_nodes > 1 ? launch.master_port : port_of(env, 0);
   plan.master_addr = num_nodes > 1 ? launch.master_addr : plan.master_addr;
   return plan;
 }

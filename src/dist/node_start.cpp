@@ -2,15 +2,17 @@
 
 #include <algorithm>
 #include <cctype>
+#include <cerrno>
 #include <functional>
 #include <netinet/in.h>
 #include <string_view>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include "base/error.h"
 #include "base/str_cat.h"
 #include "base/text.h"
+#include "dist/launch_variables.h"
+#include "dist/socket.h"
 
 namespace flexor::dist {
 namespace {
@@ -23,33 +25,35 @@ bool is_plain(std::string_view word) {
 
 /// "8" when all nodes have eight ranks, else "8,4".
 std::string ranks_text(const std::vector<int64_t>& numbers) {
-  std::vector<std::string> texts;
-  texts.reserve(numbers.size());
-  for (const int64_t number : numbers) {
-    texts.push_back(std::to_string(number));
-  }
-  const bool are_equal = std::ranges::adjacent_find(texts, std::not_equal_to<>()) == texts.end();
-  return are_equal ? texts[0] : join_text(texts, ",");
+  const bool are_equal = std::ranges::adjacent_find(numbers, std::not_equal_to<>()) == numbers.end();
+  return are_equal ? std::to_string(numbers[0]) : join_numbers(numbers, ",");
 }
 
 }  // namespace
 
 int64_t free_port() {
-  const int socket = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  const Socket socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
   sockaddr_in address{};
   address.sin_family = AF_INET;
   address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
   socklen_t size = sizeof address;
   auto* name = reinterpret_cast<sockaddr*>(&address);
-  const bool is_found = socket >= 0 && ::bind(socket, name, size) == 0 && ::getsockname(socket, name, &size) == 0;
-  if (socket >= 0) {
-    ::close(socket);
-  }
-  if (!is_found) {
+  if (socket.get() < 0 || ::bind(socket.get(), name, size) != 0 || ::getsockname(socket.get(), name, &size) != 0) {
     throw Error(ErrorKind::kRuntime, "no free port for the ranks to meet", "127.0.0.1",
                 "give one: --master-port 29500");
   }
   return ntohs(address.sin_port);
+}
+
+bool is_port_taken(int64_t port) {
+  const Socket socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  const int yes = 1;  // connections that end on the port do not count, as for the store
+  ::setsockopt(socket.get(), SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_ANY);
+  address.sin_port = htons(static_cast<uint16_t>(port));
+  return ::bind(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0 && errno == EADDRINUSE;
 }
 
 std::vector<std::pair<std::string, std::string>> rank_variables(const NodePlan& plan, int64_t local_rank, int num_cores,

@@ -11,6 +11,8 @@ namespace flexor::dist {
 
 /// A port that nobody listens on. @throws Error(kRuntime)
 int64_t free_port();
+/// Whether a process of this machine listens on the port, so that rank 0 could not.
+bool is_port_taken(int64_t port);
 
 /// torchrun's variables of one rank. Threads are shared out if the user has not set OMP_NUM_THREADS.
 /// @param num_cores  that this process may use

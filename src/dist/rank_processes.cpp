@@ -147,7 +147,6 @@ class Supervisor {
       if (!running.has_ended) {
         log_warn("a rank did not end in time and is killed",
                  {{"rank", running.rank}, {"seconds", short_number(options_.grace_s)}});
-        ++outcome_.killed;
       }
     }
     send(SIGKILL);

@@ -24,7 +24,6 @@ struct LaunchOutcome {
   int64_t rank = -1;   ///< that rank
   int64_t pid = 0;     ///< its process
   int stopped_by = 0;  ///< the signal that this process got and passed on, else 0
-  int64_t killed = 0;  ///< ranks that did not end within the grace time
 };
 
 /// Runs `command` once for every rank and returns when all have ended.

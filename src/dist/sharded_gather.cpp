@@ -1,4 +1,5 @@
 // Whole tensors out of shares, one at a time, for files that rank 0 writes.
+#include <exception>
 #include <utility>
 
 #include "base/error.h"
@@ -22,37 +23,48 @@ Tensor order_message(int64_t order, int64_t kind, int64_t index) {
 void ShardedParams::gather_while(const std::function<void()>& write, StateOf state) {
   state_ = std::move(state);
   pass_.wait_weights();
-  if (copy_ == 0 && groups_.weights->rank() != 0) {
-    help();
-  }
-  if (world_->rank() == 0) {
+  std::exception_ptr failure;
+  int64_t outcome = kDone;
+  if (world_->is_main()) {
     try {
       write();
     } catch (...) {
-      state_ = nullptr;
-      if (groups_.weights->world() > 1) {
-        groups_.weights->broadcast(order_message(kFailed, 0, 0));
-      }
-      throw;
+      failure = std::current_exception();
+      outcome = kFailed;
     }
-    if (groups_.weights->world() > 1) {
-      groups_.weights->broadcast(order_message(kDone, 0, 0));
-    }
+    send_order(outcome, 0, 0);
+  } else if (copy_ == 0) {
+    outcome = help();
   }
   state_ = nullptr;
+  if (groups_.replicas) {  // ranks of other copies had nothing to bring
+    const Tensor message = order_message(outcome, 0, 0);
+    world_->broadcast(message);
+    outcome = message.const_data_ptr<int64_t>()[0];
+  }
+  if (failure) {
+    std::rethrow_exception(failure);
+  }
+  if (outcome == kFailed) {
+    throw Error(ErrorKind::kRuntime, "rank 0 could not write", "checkpoint", "its own message says why");
+  }
 }
 
-void ShardedParams::help() {
+void ShardedParams::send_order(int64_t order, int64_t kind, size_t index) {
+  if (groups_.weights->world() > 1) {
+    groups_.weights->broadcast(order_message(order, kind, static_cast<int64_t>(index)));
+  }
+}
+
+/// Brings what rank 0 asks for, until it is done or has failed.
+int64_t ShardedParams::help() {
   const at::NoGradGuard no_graph;
   while (true) {
     const Tensor message = order_message(0, 0, 0);
     groups_.weights->broadcast(message);
     const int64_t* order = message.const_data_ptr<int64_t>();
-    if (order[0] == kDone) {
-      return;
-    }
-    if (order[0] == kFailed) {
-      throw Error(ErrorKind::kRuntime, "rank 0 could not write", "checkpoint", "its own message says why");
+    if (order[0] != kBring) {
+      return order[0];
     }
     exchange(order[1], static_cast<size_t>(order[2]));
   }
@@ -88,9 +100,7 @@ Tensor ShardedParams::bring(int64_t kind, size_t index) {
     throw Error(ErrorKind::kRuntime, str_cat("parameter ", params_[index].name, " is read while other ranks hold it"),
                 "sharded model", "it is used outside of its block");
   }
-  if (groups_.weights->world() > 1) {
-    groups_.weights->broadcast(order_message(kBring, kind, static_cast<int64_t>(index)));
-  }
+  send_order(kBring, kind, index);
   return exchange(kind, index);
 }
 

@@ -232,14 +232,14 @@ void ShardedParams::end_step() {
       unit->drop_gradients();
     }
   }
-  spread_weights();
+  all_gather_weights();
 }
 
-void ShardedParams::spread_weights() {
+void ShardedParams::all_gather_weights() {
   if (config_.stage != ShardStage::kParameters) {
     for (ShardedBlock& block : pass_.blocks()) {
       for (const auto& unit : block.units) {
-        unit->gather_again();
+        unit->all_gather_weights();
       }
     }
   }

@@ -61,7 +61,7 @@ class ShardedParams {
   /// weights get to where they are read.
   void end_step();
   /// Shares were changed outside of a step.
-  void spread_weights();
+  void all_gather_weights();
   /// Adds up over the ranks that divide a copy.
   double sum(double value) { return groups_.gradients->all_reduce(value); }
 
@@ -73,7 +73,7 @@ class ShardedParams {
   using StateOf = std::function<at::Tensor(int64_t kind, size_t index)>;
   /// Rank 0 runs `write`, in which whole() brings tensors together, one at a
   /// time; the others help until it is done.
-  /// @throws Error(kRuntime) on the other ranks if `write` throws
+  /// @throws Error(kRuntime) on all other ranks if `write` throws
   void gather_while(const std::function<void()>& write, StateOf state);
   /// The whole tensor, absent until it is read, inside of gather_while().
   at::Tensor whole(int64_t kind, size_t index);
@@ -93,7 +93,8 @@ class ShardedParams {
   at::Tensor fetch(const FlatUnit& unit, int64_t first);
   at::Tensor bring(int64_t kind, size_t index);
   at::Tensor exchange(int64_t kind, size_t index);
-  void help();
+  void send_order(int64_t order, int64_t kind, size_t index);
+  int64_t help();
 
   std::vector<ParamPlace> params_;
   ShardConfig config_;

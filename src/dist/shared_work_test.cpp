@@ -118,8 +118,8 @@ TEST(RankBody, DISABLED_a_late_word) {
   if (group->is_main()) {
     std::this_thread::sleep_for(std::chrono::milliseconds(1500));
   }
-  EXPECT_EQ(group->hear_main(group->is_main() ? "go" : ""), "go");
-  EXPECT_EQ(group->hear_main(group->is_main() ? "on" : ""), "on");
+  EXPECT_EQ(group->broadcast_string(group->is_main() ? "go" : ""), "go");
+  EXPECT_EQ(group->broadcast_string(group->is_main() ? "on" : ""), "on");
   group->state().timeout_s = 20;
   group->close();
 }
@@ -131,7 +131,7 @@ TEST(RankBody, DISABLED_no_word) {
     return;
   }
   try {
-    group->hear_main({});
+    group->broadcast_string({});
     FAIL() << "no error";
   } catch (const Error& error) {
     std::cout << format_error(error);
@@ -143,7 +143,7 @@ TEST(SharedWork, IsDoneByOneProcessPieceAfterPiece) {
   const Seen seen = share(*group, 2, 6);
   EXPECT_EQ(seen.taken, range(2, 6));
   EXPECT_EQ(seen.worked, range(2, 6));
-  EXPECT_EQ(group->hear_main("self"), "self");
+  EXPECT_EQ(group->broadcast_string("self"), "self");
 }
 
 TEST(SharedWork, IsDoneOnceWhateverTheNumberOfRanks) {

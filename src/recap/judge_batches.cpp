@@ -87,7 +87,7 @@ void judge_rest(const LabelledDataset& labelled, const AdvantageSection& section
   const std::string label = str_cat(work.what, " of ", labelled.name);
   Progress progress(label, num_frames - first, "frames");
   PendingValues pending(shards, size * work.width * section.flush_interval);
-  group.set_label(label);
+  group.set_label(label, "started again, it goes on where it was");
   const double start = wall_seconds();
   const auto judge = [&](int64_t) {
     const data::RawBatch batch = loader.next();

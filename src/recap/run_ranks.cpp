@@ -8,15 +8,15 @@ namespace flexor::recap {
 
 void tell_step(dist::Group& group, const RecapConfig& config, Step step) {
   if (step != Step::kReturns) {
-    group.hear_main(Json::object({{"step", static_cast<int64_t>(step)},
-                                  {"value_from", config.value.runner.resume_dir},
-                                  {"policy_from", config.policy.runner.resume_dir}})
-                        .dump());
+    group.broadcast_string(Json::object({{"step", static_cast<int64_t>(step)},
+                                         {"value_from", config.value.runner.resume_dir},
+                                         {"policy_from", config.policy.runner.resume_dir}})
+                               .dump());
   }
 }
 
 void tell_end(dist::Group& group) {
-  group.hear_main(Json::object({{"end", true}}).dump());
+  group.broadcast_string(Json::object({{"end", true}}).dump());
 }
 
 void tell_stop(dist::Group& group, ErrorKind kind) noexcept {
@@ -24,14 +24,14 @@ void tell_stop(dist::Group& group, ErrorKind kind) noexcept {
     return;
   }
   try {
-    group.hear_main(Json::object({{"interrupted", kind == ErrorKind::kInterrupted}}).dump());
+    group.broadcast_string(Json::object({{"interrupted", kind == ErrorKind::kInterrupted}}).dump());
   } catch (const std::exception&) {  // then they learn it from the connection
   }
 }
 
 void help_with_run(RecapConfig config, const std::shared_ptr<dist::Group>& group) {
   while (true) {
-    const Json word = Json::parse(group->hear_main({}), "rank 0");
+    const Json word = Json::parse(group->broadcast_string({}), "rank 0");
     if (word.find("end") != nullptr) {
       return;
     }

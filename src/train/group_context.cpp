@@ -10,7 +10,7 @@
 namespace flexor::train {
 
 void GroupContext::begin_step(int64_t step, int64_t) {
-  group_->set_label(str_cat("step ", step + 1));
+  group_->set_label(str_cat("step ", step + 1), "a resumed run goes on from the newest checkpoint");
 }
 
 double GroupContext::mean(double value) {
@@ -21,7 +21,7 @@ bool GroupContext::any(bool value) {
   return group_->all_reduce(value ? 1.0 : 0.0, dist::ReduceOp::kMax) > 0;
 }
 
-double GroupContext::most(double value) {
+double GroupContext::max(double value) {
   return group_->all_reduce(value, dist::ReduceOp::kMax);
 }
 

@@ -16,7 +16,7 @@ class GroupContext : public ParallelContext {
   void begin_step(int64_t step, int64_t branch) override;
   double mean(double value) override;
   bool any(bool value) override;
-  double most(double value) override;
+  double max(double value) override;
   double waited_s() const override { return group_->waited_s(); }
   void barrier() override { group_->barrier(); }
 

@@ -73,7 +73,7 @@ class ParallelContext {
   /// True on all ranks if it is true on any.
   virtual bool any(bool value) = 0;
   /// The largest of a number that each has.
-  virtual double most(double value) { return value; }
+  virtual double max(double value) { return value; }
   virtual void barrier() = 0;
   /// Seconds that this rank has waited for others, since the start.
   virtual double waited_s() const { return 0; }

@@ -34,7 +34,7 @@ class ShardedContext final : public GroupContext {
 
   std::unique_ptr<optim::AdamW> make_optimizer(const ModelParts& model, const optim::AdamWConfig& config,
                                                int64_t micro_batches) override;
-  void weights_loaded() override { params_->spread_weights(); }
+  void weights_loaded() override { params_->all_gather_weights(); }
   void begin_micro_batch(bool is_last) override { params_->begin_micro_batch(is_last); }
   void end_micro_batch(optim::AdamW&) override { params_->end_micro_batch(); }
   void reduce_gradients(optim::AdamW& optimizer) override;

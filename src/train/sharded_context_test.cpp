@@ -218,6 +218,25 @@ TEST(RankBody, DISABLED_nodes_of_different_sizes) {
   }
 }
 
+/// Two nodes: the ranks of the second have no part in the file, and learn of it too.
+TEST(RankBody, DISABLED_rank_0_cannot_write) {
+  set_log_level(LogLevel::kOff);
+  dist::Launch launch = dist::resolve_launch(dist::process_env());
+  launch.local_world = std::atoll(std::getenv("TEST_RANKS_OF_NODE"));
+  const auto group = dist::join_group(launch, {.timeout_s = 60});
+  const auto parallel = sharded_context(group, std::getenv("TEST_STRATEGIES"));
+  Trained trained({});
+  const auto optimizer = parallel->make_optimizer(trained.parts(), {}, 1);
+  const auto full = [](const optim::AdamW&, const optim::Ema*) { throw Error(ErrorKind::kFile, "the disk is full"); };
+  try {
+    parallel->save(*optimizer, nullptr, full);
+    FAIL() << "no error";
+  } catch (const Error& error) {
+    EXPECT_STREQ(error.what(), group->is_main() ? "the disk is full" : "rank 0 could not write");
+  }
+  group->close();
+}
+
 void expect_ranks_pass(const std::string& body, int world, const std::string& strategies, int ranks_of_node) {
   dist::Ranks ranks(body, world,
                     {{"TEST_STRATEGIES", strategies}, {"TEST_RANKS_OF_NODE", std::to_string(ranks_of_node)}});
@@ -232,6 +251,12 @@ TEST(ShardedTraining, OfTwoRanksFollowsOneProcess) {
 
 TEST(ShardedTraining, OfFourRanksOnTwoNodesFollowsOneProcess) {
   expect_ranks_pass("train_with_strategies", 4, "hybrid", 2);
+}
+
+TEST(ShardedTraining, ThatCannotBeWrittenEndsOnAllRanks) {
+  expect_ranks_pass("rank_0_cannot_write", 2, "hybrid", 1);
+  expect_ranks_pass("rank_0_cannot_write", 3, "zero1", 3);
+  expect_ranks_pass("rank_0_cannot_write", 4, "hybrid", 2);
 }
 
 TEST(ShardedTraining, NeedsNodesOfOneSizeForHybrid) {
