@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <map>
 #include <memory>
@@ -198,6 +199,16 @@ eval::EvalResult evaluate_together(const EvalOptions& options, const std::shared
   return eval::evaluate(policy, frames.batches(), eval_options, group);
 }
 
+/// Numbers of weights that are no numbers say nothing.
+void check_finite(const eval::EvalResult& result, const std::string& policy) {
+  const bool is_finite =
+      std::isfinite(result.loss) && std::ranges::all_of(result.mae, [](double error) { return std::isfinite(error); });
+  if (!is_finite) {
+    throw Error(ErrorKind::kRuntime, "the policy's losses or actions are not finite", policy,
+                "are its weights and its statistics intact?");
+  }
+}
+
 int run_eval(const Args& args, const Io& io) {
   const auto options = config::parse<EvalOptions>(args);
   if (options.split && !options.episodes.empty()) {
@@ -210,6 +221,7 @@ int run_eval(const Args& args, const Io& io) {
   if (!group->is_main()) {
     return 0;
   }
+  check_finite(result, options.policy);
   if (!options.output.empty()) {
     eval::write_json(result, options.output);
     write_file_atomic((std::filesystem::path(options.output) / "eval.html").string(),

@@ -69,6 +69,11 @@ void expect_value(const Json& json, const char* key, const Json& expected) {
 
 void read_tokenizer(const Json& json, ProcessorConfig& config) {
   config.max_length = value_of(json, "max_length", [](const Json& value) { return value.as_int(); });
+  constexpr int64_t kMostTokens = 100000;
+  if (config.max_length < 1 || config.max_length > kMostTokens) {
+    throw Error(ErrorKind::kCheckpoint,
+                str_cat("max_length is ", config.max_length, ", expected 1 to ", kMostTokens, " tokens"));
+  }
   expect_value(json, "task_key", "task");
   expect_value(json, "padding_side", "right");
   expect_value(json, "padding", "max_length");

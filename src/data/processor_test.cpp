@@ -161,6 +161,8 @@ TEST(ProcessorFiles, BrokenOnesAreRefused) {
               HasSubstr("gone.safetensors"));
   EXPECT_THAT(broken("side", [&](Json& pre, Json&) { step(pre, 5)["config"]["padding_side"] = "left"; }),
               HasSubstr("padding_side is \"left\", expected \"right\""));
+  EXPECT_THAT(broken("length", [&](Json& pre, Json&) { step(pre, 5)["config"]["max_length"] = int64_t{-5}; }),
+              HasSubstr("max_length is -5, expected 1 to"));
   EXPECT_THAT(broken("mode", [&](Json& pre, Json&) { step(pre, 3)["config"]["norm_map"]["ACTION"] = "LOUD"; }),
               HasSubstr("LOUD"));
   EXPECT_THAT(broken("post", [&](Json&, Json& post) { step(post, 1)["config"]["enabled"] = true; }),

@@ -40,6 +40,21 @@ std::vector<std::vector<double>> exchange(Group& group, std::vector<double> mine
   return all;
 }
 
+/// The message of a rank about its piece. A signal within the work is for all ranks; other errors leave them.
+std::vector<double> work_or_stop(const std::function<std::vector<double>(int64_t piece)>& work, int64_t piece) {
+  std::vector<double> message = {static_cast<double>(kWorked)};
+  try {
+    const std::vector<double> numbers = work(piece);
+    message.insert(message.end(), numbers.begin(), numbers.end());
+  } catch (const Error& error) {
+    if (error.kind() != ErrorKind::kInterrupted && error.kind() != ErrorKind::kTerminated) {
+      throw;
+    }
+    message[0] = error.kind() == ErrorKind::kInterrupted ? kInterrupted : kTerminated;
+  }
+  return message;
+}
+
 }  // namespace
 
 void share_work(Group& group, int64_t first, int64_t end, const std::function<std::vector<double>(int64_t piece)>& work,
@@ -49,8 +64,7 @@ void share_work(Group& group, int64_t first, int64_t end, const std::function<st
     const int status = status_of_process();
     std::vector<double> mine = {static_cast<double>(status)};
     if (status == kWorked && own < end) {
-      const std::vector<double> numbers = work(own);
-      mine.insert(mine.end(), numbers.begin(), numbers.end());
+      mine = work_or_stop(work, own);
     }
     const std::vector<std::vector<double>> all = exchange(group, std::move(mine));
     int stopped = kWorked;

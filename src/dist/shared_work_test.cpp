@@ -146,6 +146,22 @@ TEST(SharedWork, IsDoneByOneProcessPieceAfterPiece) {
   EXPECT_EQ(group->broadcast_string("self"), "self");
 }
 
+TEST(SharedWork, EndsWithASignalWithinAPiece) {
+  std::vector<int64_t> taken;
+  try {
+    share_work(
+        *group_of_one(), 0, 9,
+        [](int64_t piece) {
+          return piece < 3 ? numbers_of(piece) : throw Error(ErrorKind::kTerminated, "stopped within a piece");
+        },
+        [&](int64_t piece, std::span<const double>) { taken.push_back(piece); });
+    FAIL() << "no error";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::kTerminated);
+  }
+  EXPECT_EQ(taken, range(0, 3));
+}
+
 TEST(SharedWork, IsDoneOnceWhateverTheNumberOfRanks) {
   for (const int world : {2, 3}) {
     for (const RankEnd& end : Ranks("any_number_of_pieces", world).wait_all()) {

@@ -73,7 +73,8 @@ class PolicyModel {
 
   /// Actions by Euler steps from `noise` [B, T, max_action_dim]; result [B, T, max_action_dim] float32, normalised.
   /// With `guided` and `rtc` both, the previous chunk guides the mixed velocity.
-  /// @throws Error(kData) for tensors that do not fit, Error(kConfig) for num_steps < 1 or a weight that is not finite
+  /// @throws Error(kData) for tensors that do not fit, Error(kConfig) for num_steps < 1 or a weight that is not finite;
+  ///         Error(kInterrupted), Error(kTerminated) between two steps after a signal
   virtual at::Tensor sample(const schema::Batch& batch, const at::Tensor& noise, const SampleOptions& options) = 0;
 };
 

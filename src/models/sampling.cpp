@@ -2,6 +2,7 @@
 #include <string>
 
 #include "base/error.h"
+#include "base/interrupt.h"
 #include "base/str_cat.h"
 #include "models/batch_check.h"
 #include "models/flow_policy.h"
@@ -101,6 +102,7 @@ Tensor FlowPolicy::sample(const schema::Batch& batch, const Tensor& noise, const
 
   Tensor x = noise;
   for (int64_t s = 0; s < n; ++s) {
+    check_interrupt();
     Tensor v = velocity(x, s);
     if (guide) {
       v = (*guide)(x, v, times[s]);

@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "base/str_cat.h"
+#include "models/key_map.h"
 #include "nn/named_params.h"
 #include "tensor/file_pages.h"
 #include "tensor/shape.h"
@@ -37,12 +38,16 @@ std::vector<std::string> TensorPlan::missing() const {
 }
 
 void TensorPlan::check_shapes(const std::string& path) const {
+  std::vector<std::string> whole;
   std::string wrong;
   int64_t count = 0;
   for (const std::string& name : order_) {
     const auto source = sources_.find(name);
     if (source == sources_.end()) {
       continue;
+    }
+    if (!source->second.tensor.is_floating_point()) {
+      whole.push_back(str_cat(source->second.key, " (", dtype_name(source->second.tensor.scalar_type()), ")"));
     }
     const auto found = source->second.tensor.sizes();
     const auto& expected = shapes_.find(name)->second;
@@ -56,6 +61,10 @@ void TensorPlan::check_shapes(const std::string& path) const {
     throw Error(
         ErrorKind::kCheckpoint, str_cat(count, " tensors do not have the policy's shape: ", wrong), path,
         "do config.json (architecture, variants, max_action_dim, image_resolution) and weights belong together?");
+  }
+  if (!whole.empty()) {
+    throw Error(ErrorKind::kCheckpoint, list_names(whole, "tensors are not of a floating type"), path,
+                "weights are float32, bfloat16 or float16: was the file quantised, or damaged?");
   }
 }
 

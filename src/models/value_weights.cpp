@@ -155,7 +155,7 @@ std::vector<std::string> find_value_weights(const std::string& path) {
 void fill_params(const NamedParams& target, const std::vector<NamedTensor>& tensors, const std::string& optional_part,
                  const std::string& path, const std::string& hint) {
   std::map<std::string, Tensor, std::less<>> by_name(tensors.begin(), tensors.end());
-  std::vector<std::string> missing, misshapen;
+  std::vector<std::string> missing, misshapen, whole;
   for (const auto& [name, parameter] : target.params) {
     const auto found = by_name.find(name);
     if (found == by_name.end()) {
@@ -165,11 +165,16 @@ void fill_params(const NamedParams& target, const std::vector<NamedTensor>& tens
     } else if (found->second.sizes() != parameter->sizes()) {
       misshapen.push_back(
           str_cat(name, " expected ", shape_text(parameter->sizes()), " found ", shape_text(found->second.sizes())));
+    } else if (!found->second.is_floating_point()) {
+      whole.push_back(str_cat(name, " (", dtype_name(found->second.scalar_type()), ")"));
     }
   }
   std::string what = missing.empty() ? std::string() : list_names(missing, "tensors are missing");
   if (!misshapen.empty()) {
     what += (what.empty() ? "" : "; ") + list_names(misshapen, "tensors have another shape");
+  }
+  if (!whole.empty()) {
+    what += (what.empty() ? "" : "; ") + list_names(whole, "tensors are not of a floating type");
   }
   if (!what.empty()) {
     throw Error(ErrorKind::kCheckpoint, what, path, hint);

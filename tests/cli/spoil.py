@@ -120,6 +120,13 @@ def nan_tensor(path, name, index):
     write_safetensors(path, header, data[:offset] + struct.pack("<f", float("nan")) + data[offset + 4:])
 
 
+def retype_tensor(path, name, dtype):
+    """Safetensors with the bytes of one tensor called another type of the same width: I32 for F32."""
+    header, data = read_safetensors(path)
+    entry_of(header, name)["dtype"] = dtype
+    write_safetensors(path, header, data)
+
+
 def set_json(path, key, value):
     """JSON with one entry (a.b.c; numbers index arrays) replaced; VALUE is JSON."""
     whole = json.loads(pathlib.Path(path).read_text(encoding="utf-8"))
@@ -148,7 +155,7 @@ def del_json(path, key):
 
 WAYS = {function.__name__.replace("_", "-"): function
         for function in (drop_column, nan, drop_rows, truncate, lfs_pointer, drop_tensor, reshape_tensor, rename_tensor, nan_tensor,
-                         set_json, del_json)}
+                         retype_tensor, set_json, del_json)}
 
 if __name__ == "__main__":
     if len(sys.argv) < 3 or sys.argv[1] not in WAYS:
