@@ -36,7 +36,7 @@ std::string pruned_hash(const std::string& path, const std::vector<std::string_v
 }
 
 /// Statistics without those of step 1. A file that is not there is like one that holds no others.
-std::string stats_hash(const std::string& root, FileHashes& hashes) {
+std::string foreign_stats_hash(const std::string& root, FileHashes& hashes) {
   const std::string path = root + "/meta/stats.json";
   return fs::exists(path) ? pruned_hash(path, {"return", "reward"}, hashes) : hash_of_text(Json::object().dump());
 }
@@ -80,7 +80,7 @@ std::string dataset_hash(const std::string& root, bool with_stats, FileHashes& h
   const std::vector<std::string_view> features = {"features.return", "features.reward", "features.prompt"};
   return hash_of_text(str_cat(
       hashes.folder(root + "/data"), hashes.folder(root + "/videos"), hashes.folder(root + "/images"),
-      hashes.folder(root + "/meta", takes), with_stats ? stats_hash(root, hashes) : "",
+      hashes.folder(root + "/meta", takes), with_stats ? foreign_stats_hash(root, hashes) : "",
       pruned_hash(root + "/meta/info.json", features, hashes), pruned_hash(root + "/info.json", features, hashes)));
 }
 
