@@ -17,7 +17,7 @@ constexpr double kLargestWeight = 1e3;
   throw Error(
       ErrorKind::kData,
       str_cat("expected ", expected, ", found ", dtype_name(found.scalar_type()), " ", shape_text(found.sizes())),
-      str_cat(file.path, ", tensor ", name));
+      str_cat(file.path, ", tensor ", name), "a batch file holds it like that, one row a sample of the batch");
 }
 
 Tensor whole_numbers(const schema::BatchFile& file, const std::string& name) {

@@ -152,6 +152,10 @@ Origins bind(FieldTable& table, const Sources& sources, const Check& check) {
   std::vector<Finding> findings;
   Value root = Value::map(sources.files.empty() ? "command line" : sources.files.back());
   for (const std::string& file : sources.files) {
+    if (file.empty()) {
+      throw Error(ErrorKind::kUsage, "an empty name among the configuration files", "--config",
+                  "write it as --config a.yaml,b.yaml");
+    }
     Value document = parse_yaml(read_file(file), file, findings);
     if (!document.is_map() && !document.is_null()) {
       throw Error(ErrorKind::kConfig, "expected keys and values, found " + shown(document), file,

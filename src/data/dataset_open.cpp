@@ -38,7 +38,7 @@ void rename_features(DatasetInfo& info, const std::map<std::string, std::string>
       const std::string near = nearest(from, known);
       throw Error(ErrorKind::kConfig,
                   str_cat("rename_map renames ", from, ", the dataset has ", join_text(known, ", ")), info.info_path,
-                  near.empty() ? "" : str_cat("did you mean ", near, "?"));
+                  near.empty() ? "write it as {NAME IN THE DATASET: NEW NAME}" : str_cat("did you mean ", near, "?"));
     }
     found->name = to;
   }
@@ -49,7 +49,7 @@ void rename_features(DatasetInfo& info, const std::map<std::string, std::string>
       throw Error(ErrorKind::kConfig,
                   str_cat("rename_map gives ", other->second->recorded_name, " and ", feature.recorded_name,
                           " the same name ", feature.name),
-                  info.info_path);
+                  info.info_path, "give one of the two another name, or leave it out of rename_map");
     }
   }
 }
@@ -75,7 +75,8 @@ std::vector<const EpisodeRecord*> select_records(const std::vector<EpisodeRecord
     selected.push_back(&*found);
   }
   if (selected.empty()) {
-    throw Error(ErrorKind::kConfig, "the list of episodes is empty", "dataset.episodes");
+    throw Error(ErrorKind::kConfig, "the list of episodes is empty", "dataset.episodes",
+                "list at least one episode_index: [0, 1]; null takes all");
   }
   return selected;
 }

@@ -81,7 +81,8 @@ void StepReader::unknown(const std::string& kind) const {
 void StepReader::check_order(const char* first, const char* second) const {
   const auto a = std::find(kinds_.begin(), kinds_.end(), first), b = std::find(kinds_.begin(), kinds_.end(), second);
   if (a != kinds_.end() && b != kinds_.end() && b < a) {
-    throw Error(ErrorKind::kCheckpoint, str_cat("step ", second, " stands before ", first), path_);
+    throw Error(ErrorKind::kCheckpoint, str_cat("step ", second, " stands before ", first), path_,
+                str_cat("put ", first, " first, as LeRobot writes them, or copy the file again"));
   }
 }
 

@@ -20,6 +20,7 @@ namespace {
 
 using flexor::testing::error_text;
 using flexor::testing::tests_path;
+using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
@@ -156,7 +157,7 @@ TEST(ProcessorFiles, BrokenOnesAreRefused) {
   EXPECT_THAT(broken("kind", [&](Json& pre, Json&) { step(pre, 2)["registry_name"] = "my_step"; }),
               HasSubstr("unknown processor step \"my_step\""));
   EXPECT_THAT(broken("order", [&](Json& pre, Json&) { std::swap(step(pre, 3), step(pre, 4)); }),
-              HasSubstr("stands before normalizer_processor"));
+              AllOf(HasSubstr("stands before normalizer_processor"), HasSubstr("put normalizer_processor first")));
   EXPECT_THAT(broken("state", [&](Json& pre, Json&) { step(pre, 3)["state_file"] = "gone.safetensors"; }),
               HasSubstr("gone.safetensors"));
   EXPECT_THAT(broken("side", [&](Json& pre, Json&) { step(pre, 5)["config"]["padding_side"] = "left"; }),

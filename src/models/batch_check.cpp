@@ -85,7 +85,7 @@ void check_input(const Tensor& tensor, at::ScalarType dtype, std::initializer_li
     const std::string found =
         tensor.defined() ? str_cat(dtype_name(tensor.scalar_type()), " ", shape_text(tensor.sizes())) : "missing";
     refuse(str_cat(name, " is ", found, ", expected ", dtype_name(dtype), " ", shape_text(std::vector<int64_t>(shape))),
-           name);
+           name, "a batch file holds it like that, with the sizes of the policy's config.json");
   }
 }
 

@@ -125,6 +125,21 @@ TEST_F(Advantages, GapsInAnEpisodeAreRefused) {
                            [&] { check_frame_order(frames, "here"); }));
 }
 
+TEST_F(Advantages, AMixtureConfigThatWasCutIsRefused) {
+  const std::string path = folder_ + "/mixture_config.yaml";
+  const auto refused = [&](const std::string& text, const std::string& part) {
+    write_file_atomic(path, text);
+    return throws_error(ErrorKind::kData, part, [&] { (void)read_mixture_config(path); });
+  };
+  EXPECT_TRUE(refused("global_return_min: -20.0\nglobal_return_max: 0.0\nda", "'da': expected a value, found null"));
+  EXPECT_TRUE(refused("global_return_min: -20.0\nglobal_return_max:", "'global_return_max': expected a number"));
+  EXPECT_TRUE(refused("tags:", "'tags': expected keys and values, found null"));
+  EXPECT_TRUE(refused("tags:\n  t:\n", "'tags.t': expected keys and values, found null"));
+  EXPECT_TRUE(refused("datasets:\n- name", "'datasets[0]': expected keys and values, found string"));
+  EXPECT_TRUE(refused("tags: [1]", "delete the file: it is written again"));
+  EXPECT_TRUE(refused("unified_threshold: much", "unified_threshold"));
+}
+
 TEST(MixtureConfig, KeepsWhatItDoesNotKnow) {
   Json config = Json::object({{"mine", Json::object({{"a", 1}, {"b", Json::array()}})}, {"global_return_max", 5}});
   note_advantages(config, {-3, 0}, {{.name = "d: e", .return_min = -1e-5}}, "t", 0.5, 0.25);

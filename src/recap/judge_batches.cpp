@@ -57,7 +57,9 @@ void check_finite(const std::vector<float>& numbers, int64_t width, const data::
     if (!std::isfinite(numbers[i])) {
       const size_t row = i / static_cast<size_t>(width);
       throw Error(ErrorKind::kRuntime, str_cat("the value model says ", numbers[i]),
-                  str_cat(root, ", episode ", batch.episodes[row], ", frame ", batch.frames[row]));
+                  str_cat(root, ", episode ", batch.episodes[row], ", frame ", batch.frames[row]),
+                  "its checkpoint is damaged or its training diverged: label with another one "
+                  "(advantage.value_checkpoint), or train it again");
     }
   }
 }

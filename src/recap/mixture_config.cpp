@@ -53,6 +53,45 @@ void append(std::string& out, const Json& value, const std::string& indent, std:
   }
 }
 
+[[noreturn]] void refuse_mixture(const std::string& what, const std::string& path) {
+  throw Error(ErrorKind::kData, what, path, kWrittenAgain);
+}
+
+/// Keys that steps read or add to have the kinds that they write, and none is without value, as where a file was cut.
+void check_kinds(const Json& mixture, const std::string& path) {
+  for (const auto& [key, value] : mixture.as_object()) {
+    const bool is_number = key == "global_return_min" || key == "global_return_max" || key == "unified_threshold" ||
+                           key == "positive_threshold" || key == "positive_quantile";
+    const char* expected = key == "tags"            ? "keys and values"
+                           : key == "datasets"      ? "a list"
+                           : key == "advantage_tag" ? "text"
+                           : is_number              ? "a number"
+                                                    : "a value";
+    const bool fits = key == "tags"            ? value.is_object()
+                      : key == "datasets"      ? value.is_array()
+                      : key == "advantage_tag" ? value.is_string() || value.is_number()
+                      : is_number              ? value.is_number()
+                                               : !value.is_null();
+    if (!fits) {
+      refuse_mixture(str_cat("'", key, "': expected ", expected, ", found ", value.type_name()), path);
+    }
+    if (key != "tags" && key != "datasets") {
+      continue;
+    }
+    const auto check_map = [&](const std::string& name, const Json& element) {
+      if (!element.is_object()) {
+        refuse_mixture(str_cat("'", name, "': expected keys and values, found ", element.type_name()), path);
+      }
+    };
+    for (size_t i = 0; value.is_array() && i < value.size(); ++i) {
+      check_map(str_cat("datasets[", i, "]"), value.as_array()[i]);
+    }
+    for (size_t i = 0; value.is_object() && i < value.size(); ++i) {
+      check_map("tags." + value.as_object()[i].first, value.as_object()[i].second);
+    }
+  }
+}
+
 Json number_or_null(std::optional<double> number) {
   return number ? Json(*number) : Json();
 }
@@ -107,10 +146,14 @@ Json read_mixture_config(const std::string& path) {
     }
     throw Error(ErrorKind::kData, error.what(), error.where().empty() ? path : error.where(), kWrittenAgain);
   }
-  if (!json.is_object() && !json.is_null()) {
-    throw Error(ErrorKind::kData, "expected keys and values", path, kWrittenAgain);
+  if (json.is_null()) {
+    return Json::object();
   }
-  return json.is_null() ? Json::object() : json;
+  if (!json.is_object()) {
+    refuse_mixture("expected keys and values", path);
+  }
+  check_kinds(json, path);
+  return json;
 }
 
 void note_advantages(Json& config, const ReturnRange& range, const std::vector<MixtureDataset>& datasets,

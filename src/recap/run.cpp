@@ -52,6 +52,19 @@ void set_start(RunnerSection& runner, const std::string& folder, bool resumes, b
   }
 }
 
+/// Metrics that were lost do not make a step run again: hours of training would only give the same weights.
+void warn_without_metrics(const RecapConfig& config, Step step) {
+  if (step != Step::kValue && step != Step::kPolicy) {
+    return;
+  }
+  if (const std::string problem = metrics_problem(folder_of(config, step)); !problem.empty()) {
+    log_warn(
+        "a finished training has no readable metrics.jsonl, the report lacks its curves; "
+        "only training it again writes them (--from STEP --to STEP --force)",
+        {{"step", step_name(step)}, {"file", folder_of(config, step) + "/metrics.jsonl"}, {"problem", problem}});
+  }
+}
+
 /// Values of an interrupted step 3 that was of other settings or inputs.
 void remove_shards(const RecapConfig& config) {
   for (const DatasetEntry& entry : config.advantages.data.train_data_paths) {
@@ -120,6 +133,7 @@ StepRow RecapRun::visit(Step step) {
     row.result = "skipped", row.why = "nothing changed";
     state_.save();  // with the times of files that were read again
     log_info("step skipped, nothing changed", {{"step", step_name(step)}});
+    warn_without_metrics(config_, step);
     return row;
   }
   return execute(step, std::move(plan), why);

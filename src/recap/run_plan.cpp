@@ -1,5 +1,6 @@
 #include "recap/run_plan.h"
 
+#include <algorithm>
 #include <filesystem>
 #include <utility>
 
@@ -11,6 +12,7 @@
 #include "recap/mixture_config.h"
 #include "recap/run_settings.h"
 #include "recap/value_checkpoint.h"
+#include "report/run_files.h"
 
 namespace flexor::recap {
 namespace {
@@ -33,6 +35,32 @@ std::string pruned_hash(const std::string& path, const std::vector<std::string_v
   }
 }
 
+/// Statistics without those of step 1. A file that is not there is like one that holds no others.
+std::string foreign_stats_hash(const std::string& root, FileHashes& hashes) {
+  const std::string path = root + "/meta/stats.json";
+  return fs::exists(path) ? pruned_hash(path, {"return", "reward"}, hashes) : hash_of_text(Json::object().dump());
+}
+
+/// Whether a JSON file holds what step 1 adds to it: "" if not. Which values is not asked: the file has no tags, and
+/// step 1 of another tag replaces them. One that cannot be read is told by its bytes.
+std::string entries_there(const std::string& path, std::string_view below, const std::vector<std::string_view>& entries,
+                          FileHashes& hashes) {
+  if (!fs::is_regular_file(path)) {
+    return {};
+  }
+  try {
+    const Json json = Json::read_file(path);
+    const Json* place = below.empty() ? &json : json.find(below);
+    const bool all = place != nullptr && place->is_object() && std::ranges::all_of(entries, [&](std::string_view name) {
+                       const Json* entry = place->find(name);
+                       return entry != nullptr && entry->is_object();
+                     });
+    return all ? "there" : "";
+  } catch (const Error&) {
+    return hashes.file(path);
+  }
+}
+
 bool is_of_recap(std::string_view name) {
   return name.starts_with("returns") || name.starts_with("advantages") || name.starts_with("mixture_config");
 }
@@ -49,11 +77,10 @@ std::string dataset_hash(const std::string& root, bool with_stats, FileHashes& h
     const bool is_stats = name == "episodes_stats.jsonl";
     return !is_of_recap(name) && name != "info.json" && name != "stats.json" && (with_stats || !is_stats);
   };
-  const std::vector<std::string_view> added = {"return", "reward"},
-                                      features = {"features.return", "features.reward", "features.prompt"};
+  const std::vector<std::string_view> features = {"features.return", "features.reward", "features.prompt"};
   return hash_of_text(str_cat(
       hashes.folder(root + "/data"), hashes.folder(root + "/videos"), hashes.folder(root + "/images"),
-      hashes.folder(root + "/meta", takes), with_stats ? pruned_hash(root + "/meta/stats.json", added, hashes) : "",
+      hashes.folder(root + "/meta", takes), with_stats ? foreign_stats_hash(root, hashes) : "",
       pruned_hash(root + "/meta/info.json", features, hashes), pruned_hash(root + "/info.json", features, hashes)));
 }
 
@@ -165,6 +192,15 @@ bool has_limit(const Json& runner) {
 
 }  // namespace
 
+std::string metrics_problem(const std::string& folder) {
+  try {
+    const report::RunFiles run = report::read_run(folder);
+    return run.curves.empty() ? "is empty" : run.num_cut_lines > 0 ? "is incomplete" : "";
+  } catch (const Error& error) {
+    return error.kind() == ErrorKind::kFile && !fs::exists(folder + "/metrics.jsonl") ? "is gone" : error.what();
+  }
+}
+
 bool trains_ensemble(const RecapConfig& config) {
   return config.value.actor.model.model_type == "steam_value_model";
 }
@@ -197,6 +233,9 @@ Json outputs_of_step(const RecapConfig& config, Step step, FileHashes& hashes) {
       const std::string root = resolved_path(config.returns.data, is_copy ? entry.output_path : entry.dataset_path);
       const std::string sidecar = sidecar_path(root, "returns", config.returns.data.tag);
       outputs[sidecar] = hashes.file(sidecar);
+      const std::string stats = root + "/meta/stats.json", info = root + "/meta/info.json";
+      outputs[stats] = entries_there(stats, "", {"return", "reward"}, hashes);
+      outputs[info] = entries_there(info, "features", {"return", "reward", "prompt"}, hashes);
       if (is_copy) {
         outputs[root] = dataset_hash(root, true, hashes);
       }

@@ -19,8 +19,13 @@ struct StepPlan {
 /// @throws Error(kFile) for a file that cannot be read or a run without value model; Error(kInterrupted)
 StepPlan plan_step(const RecapConfig& config, Step step, FileHashes& hashes);
 
-/// What a step writes, {name: hash}, "" for what is not there. Checkpoints count without what only resuming needs.
+/// What a step writes, {name: hash}, "" for what is not there. Checkpoints count without what only resuming needs; of
+/// stats.json and info.json it counts whether the entries of step 1 are there.
 Json outputs_of_step(const RecapConfig& config, Step step, FileHashes& hashes);
+
+/// What is wrong with the metrics.jsonl of a training that is done: "" if it is there and can be read. No later step
+/// reads it, only the report does for its curves.
+std::string metrics_problem(const std::string& folder);
 
 /// Whether step 2 trains the ensemble instead of the value model, and step 3 labels with it.
 bool trains_ensemble(const RecapConfig& config);

@@ -91,6 +91,7 @@ TEST_F(PlanOfFiles, ChangesWithWhatTheStepReads) {
   write_file_atomic(root + "/meta/mixture_config.yaml", "x");
   EXPECT_EQ(why(returns, Step::kReturns), "");
   EXPECT_EQ(why(value, Step::kValue), "");
+  EXPECT_EQ(why(policy, Step::kPolicy), "") << "there were no statistics before: none but those of step 1 are the same";
 
   write_file_atomic(root + "/meta/returns_t.parquet", "x");
   EXPECT_EQ(why(value, Step::kValue), "input changed: returns " + root + "/meta/returns_t.parquet");

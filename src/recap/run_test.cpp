@@ -5,6 +5,7 @@
 #include "base/file.h"
 #include "base/text.h"
 #include "recap/recap_fixture.h"
+#include "recap/run_plan.h"
 #include "recap/run_step.h"
 #include "recap/stale_files.h"
 #include "testing/sanitized.h"
@@ -193,6 +194,43 @@ TEST_F(Run, RepeatsWhatChangedDataReach) {
                 fs::copy_options::overwrite_existing);
   EXPECT_EQ(results(), "skipped, ran, ran");
   EXPECT_EQ(why(Step::kValue), "input changed: dataset " + sft_);
+}
+
+TEST_F(Run, StatisticsThatAreGoneAreWrittenAgain) {
+  EXPECT_EQ(results({}, {.to = Step::kReturns}), "ran, not asked for, not asked for");
+  const std::string stats = sft_ + "/meta/stats.json", info = sft_ + "/meta/info.json", before = read_file(stats);
+  fs::remove(stats);
+  EXPECT_EQ(results({}, {.to = Step::kReturns}), "ran, not asked for, not asked for");
+  EXPECT_EQ(why(Step::kReturns), "output is gone: " + stats);
+  EXPECT_EQ(read_file(stats), before);
+
+  Json json = Json::read_file(info);
+  json["features"].erase("prompt");
+  json["codebase"] = "of another tool";
+  write_file_atomic(info, json.dump());
+  json = Json::read_file(stats);
+  json["reward"]["min"] = -99.0;  // as step 1 of another tag
+  json["action"] = Json::object();
+  write_file_atomic(stats, json.dump());
+  EXPECT_EQ(results({}, {.to = Step::kReturns}), "ran, not asked for, not asked for");
+  EXPECT_EQ(why(Step::kReturns), "output is gone: " + info);
+  write_file_atomic(stats, json.dump());
+  EXPECT_EQ(results({}, {.to = Step::kReturns}), "skipped, not asked for, not asked for");
+}
+
+TEST(MetricsProblem, TellsWhatIsWrong) {
+  const std::string folder = ::testing::TempDir() + "metrics_problem", file = folder + "/metrics.jsonl";
+  fs::create_directories(folder);
+  EXPECT_EQ(metrics_problem(folder), "is gone");
+  write_file_atomic(file, "");
+  EXPECT_EQ(metrics_problem(folder), "is empty");
+  write_file_atomic(file, "{\"step\": 1, \"loss\": 2}\n{\"step\": 2, \"lo");
+  EXPECT_EQ(metrics_problem(folder), "is incomplete");
+  write_file_atomic(file, "{\"step\": 1, \"loss\": 2}\n");
+  EXPECT_EQ(metrics_problem(folder), "");
+  write_file_atomic(file, "junk\n{\"step\": 1, \"loss\": 2}\n");
+  EXPECT_NE(metrics_problem(folder), "");
+  fs::remove_all(folder);
 }
 
 TEST_F(Run, AnInterruptedTrainingGoesOnToTheSameBits) {

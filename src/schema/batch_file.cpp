@@ -65,7 +65,12 @@ Tensor picture(const Tensor& tensor, int64_t batch, const std::string& path, std
 const Tensor& BatchFile::at(std::string_view name) const {
   const auto found = extra.find(name);
   if (found == extra.end()) {
-    throw Error(ErrorKind::kData, str_cat("the batch has no tensor '", name, "'"), path);
+    std::string names;
+    for (const auto& entry : extra) {
+      names += (names.empty() ? "" : ", ") + entry.first;
+    }
+    throw Error(ErrorKind::kData, str_cat("the batch has no tensor '", name, "'"), path,
+                names.empty() ? "put it into the file" : "put it into the file; beside the batch there is " + names);
   }
   return found->second;
 }

@@ -15,6 +15,7 @@ namespace {
 constexpr std::array<std::string_view, 10> kStatNames = {"min", "max", "mean", "std", "count",
                                                          "q01", "q10", "q50",  "q90", "q99"};
 constexpr std::string_view kCount = "count";
+constexpr const char* kMadeAgain = "have them made again: flexor dataset stats DIR --write --force";
 
 /// [3, 1, 1] of a nested list; of a plain number [1]. Every list of one level must have the same size.
 std::vector<int64_t> shape_of(const Json& value) {
@@ -51,17 +52,17 @@ FeatureStats feature_from_json(const Json& json, const std::string& feature, con
     try {
       numbers = value->as_numbers();
     } catch (const Error& error) {
-      throw Error(ErrorKind::kData, error.what(), place);
+      throw Error(ErrorKind::kData, error.what(), place, kMadeAgain);
     }
     const std::vector<int64_t> shape = shape_of(*value);
     const int64_t size = std::accumulate(shape.begin(), shape.end(), int64_t{1}, std::multiplies<>());
     if (size != static_cast<int64_t>(numbers.size())) {
       throw Error(ErrorKind::kData, str_cat("a ragged list: ", numbers.size(), " numbers in shape ", shape_text(shape)),
-                  place);
+                  place, kMadeAgain);
     }
     if (name == kCount) {
       if (numbers.size() != 1) {
-        throw Error(ErrorKind::kData, str_cat("expected one number, found ", numbers.size()), place);
+        throw Error(ErrorKind::kData, str_cat("expected one number, found ", numbers.size()), place, kMadeAgain);
       }
     } else if (stats.shape.empty()) {
       stats.shape = shape;
@@ -69,7 +70,7 @@ FeatureStats feature_from_json(const Json& json, const std::string& feature, con
       throw Error(
           ErrorKind::kData,
           str_cat("shape ", shape_text(shape), " differs from ", shape_text(stats.shape), " of the statistics before"),
-          place);
+          place, kMadeAgain);
     }
     stats.values.emplace(name, std::move(numbers));
   }
@@ -106,13 +107,14 @@ const std::vector<double>& FeatureStats::at(std::string_view stat) const {
 
 NormStats norm_stats_from_json(const Json& json, const std::string& where) {
   if (!json.is_object()) {
-    throw Error(ErrorKind::kData, str_cat("expected an object of features, found ", json.type_name()), where);
+    throw Error(ErrorKind::kData, str_cat("expected an object of features, found ", json.type_name()), where,
+                kMadeAgain);
   }
   NormStats stats;
   for (const auto& [feature, value] : json.as_object()) {
     if (!value.is_object()) {
       throw Error(ErrorKind::kData, str_cat("expected an object of statistics, found ", value.type_name()),
-                  str_cat(where, ", ", feature));
+                  str_cat(where, ", ", feature), kMadeAgain);
     }
     stats.insert_or_assign(feature, feature_from_json(value, feature, where));
   }

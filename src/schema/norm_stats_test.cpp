@@ -57,6 +57,10 @@ TEST(NormStats, BadStatisticsAreNamed) {
   EXPECT_THAT(error_of(R"({"a": {"mean": [[1, 2], [3]]}})"), HasSubstr("ragged"));
   EXPECT_THAT(error_of(R"({"a": 3})"), HasSubstr("found int"));
   EXPECT_THAT(error_of("[]"), HasSubstr("found array"));
+  for (const char* bad : {"[]", R"({"a": 3})", R"({"a": {"mean": ["x"]}})", R"({"a": {"mean": [[1, 2], [3]]}})",
+                          R"({"a": {"mean": [1, 2], "std": [1]}})", R"({"a": {"count": [1, 2]}})"}) {
+    EXPECT_THAT(error_of(bad), HasSubstr("flexor dataset stats DIR --write")) << bad;
+  }
   EXPECT_THAT(error_of(R"({"a": {"count": [1, 2]}})"), HasSubstr("expected one number"));
 }
 

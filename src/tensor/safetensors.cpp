@@ -208,8 +208,15 @@ at::Tensor SafetensorsFile::get(std::string_view name) const {
       names.push_back(entry.name);
     }
     const auto close = nearest(name, names);
+    constexpr size_t kShown = 8;
+    if (names.size() > kShown) {
+      names.resize(kShown);
+      names.emplace_back("...");
+    }
     throw Error(ErrorKind::kCheckpoint, str_cat("there is no tensor '", name, "' among ", entries_.size()), path_,
-                close.empty() ? "" : "the nearest name is '" + close + "'");
+                !close.empty()  ? "the nearest name is '" + close + "'"
+                : names.empty() ? "the file holds no tensors"
+                                : "is it the right file? it holds " + join_text(names, ", "));
   }
   const Entry& entry = entries_[found->second];
   const auto [shard_index, offset] = places_[found->second];

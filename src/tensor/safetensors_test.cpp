@@ -94,6 +94,12 @@ TEST(Safetensors, AnUnknownNameIsAnErrorThatNamesTheNearest) {
   } catch (const Error& error) {
     EXPECT_THAT(error.hint(), HasSubstr("action_in_proj.weight"));
   }
+  try {
+    (void)SafetensorsFile::open(path).get("observation.language.tokens");
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.hint(), "is it the right file? it holds action_in_proj.weight");
+  }
 }
 
 TEST(Safetensors, ATruncatedOrForeignFileIsRefused) {

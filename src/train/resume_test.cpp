@@ -160,6 +160,7 @@ TEST(Run, StopsAtALossThatIsNotFiniteAndKeepsTheWeights) {
   } catch (const Error& error) {
     EXPECT_EQ(error.kind(), ErrorKind::kRuntime) << error.what();
     EXPECT_NE(std::string(error.what()).find("not finite"), std::string::npos) << error.what();
+    EXPECT_NE(error.hint().find("lower optimizer.lr"), std::string::npos) << error.hint();
   }
   fs::remove_all(out);
 }

@@ -11,6 +11,7 @@
 #include "device/out_of_memory.h"
 #include "tensor/tensor.h"
 #include "train/live_bytes.h"
+#include "train/not_finite.h"
 #include "train/trainer.h"
 
 namespace flexor::train {
@@ -113,6 +114,10 @@ bool Trainer::accept_step(double loss, double grad_norm) {
   const std::string what = str_cat("loss ", loss, " with gradient norm ", grad_norm, " is not finite");
   const int64_t step = parts_.progress.step + 1;
   if (++skipped_in_a_row_ > parts_.config.max_skipped_steps) {
+    const bool is_unchanged = step - first_step_ == skipped_in_a_row_;  // all steps of this process were skipped
+    if (const auto culprit = find_culprit(*parts_.optimizer, is_unchanged)) {
+      throw Error(ErrorKind::kRuntime, str_cat(what, "; ", culprit->what), str_cat("step ", step), culprit->hint);
+    }
     throw Error(
         ErrorKind::kRuntime, what, str_cat("step ", step),
         "continue from the last checkpoint with a lower optimizer.lr, or look for outliers in state and action");

@@ -4,12 +4,15 @@
 #include <filesystem>
 #include <functional>
 #include <gmock/gmock.h>
+#include <limits>
 #include <string>
 #include <vector>
 
 #include "base/error.h"
 #include "base/file.h"
 #include "base/log.h"
+#include "tensor/safetensors.h"
+#include "tensor/tensor.h"
 #include "testing/golden.h"
 #include "train/train.h"
 
@@ -36,9 +39,9 @@ class DamagedCheckpoint : public ::testing::Test {
 
   std::string newest() const { return run_ + "/checkpoints/000002"; }
   std::string file(const std::string& name) const { return newest() + "/training_state/" + name; }
-  std::string resumed() const {
+  std::string resumed(int steps = 3) const {
     try {
-      run({{}, {"resume=" + run_, "steps=3"}});
+      run({{}, {"resume=" + run_, "steps=" + std::to_string(steps)}});
     } catch (const Error& error) {
       return format_error(error);
     }
@@ -95,6 +98,46 @@ TEST_F(DamagedCheckpoint, IsSkippedForAnOlderOneWhenItIsIncomplete) {
   }
   EXPECT_EQ(find_checkpoints(run_).newest->step, 2);
   EXPECT_TRUE(is_flexor_checkpoint(*find_checkpoints(run_).newest));
+}
+
+TEST_F(DamagedCheckpoint, WithNumbersThatNoTrainingLeavesBehindSaysWhichTensor) {
+  const std::string state = file("optimizer_state.safetensors"), content = read_file(state);
+  const auto with_values = [](const std::string& path, std::string_view end, double value) {
+    std::vector<NamedTensor> tensors;
+    std::string changed;
+    const SafetensorsFile before = SafetensorsFile::open(path);
+    for (const SafetensorsFile::Entry& entry : before.entries()) {
+      Tensor tensor = before.get(entry.name).clone();
+      if (changed.empty() && entry.name.ends_with(end)) {
+        tensor.fill_(value);
+        changed = entry.name;
+      }
+      tensors.push_back({entry.name, tensor});
+    }
+    write_safetensors(path, tensors, before.metadata());
+    return changed;
+  };
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  with_values(state, "/exp_avg_sq", nan);
+  EXPECT_THAT(resumed(4), AllOf(HasSubstr("the optimizer's moments of '"), HasSubstr("hold NaN or infinity"),
+                                HasSubstr("continue from an older checkpoint")));
+  write_file_atomic(state, content);
+
+  const std::string golden = tests_path("golden/pi05_tiny"), policy = ::testing::TempDir() + "damaged_policy";
+  fs::remove_all(policy);
+  fs::copy(golden, policy, fs::copy_options::recursive);
+  with_values(policy + "/model.safetensors", "action_out_proj.weight", nan);
+  try {
+    run({{},
+         {"output_dir=" + policy + "/run", "policy.path=" + policy, "batch_file=" + golden + "/inputs.safetensors",
+          "steps=2", "threads=1"}});
+    ADD_FAILURE() << "no error";
+  } catch (const Error& error) {
+    EXPECT_THAT(format_error(error), AllOf(HasSubstr("the weights hold NaN or infinity from the start: '"),
+                                           HasSubstr("action_out_proj.weight' (step 1)"),
+                                           HasSubstr("start from other weights, or an older checkpoint")));
+  }
+  fs::remove_all(policy);
 }
 
 TEST_F(DamagedCheckpoint, OrAFolderInPlaceOfTheLinkIsFoundBeforeTheRun) {
