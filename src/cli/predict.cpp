@@ -93,6 +93,7 @@ const Command kPredict{
         "and\n`tokenized_positive_guidance_prompt_mask` "
         "[B, L], or the same names with `negative`.\n",
     .usage = &config::usage<PredictOptions>,
-    .run = &run_predict};
+    .run = &run_predict,
+    .for_rank_zero = true};
 
 }  // namespace flexor::cli
