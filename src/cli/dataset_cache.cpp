@@ -11,6 +11,7 @@
 #include "base/str_cat.h"
 #include "base/text.h"
 #include "cli/commands.h"
+#include "cli/print_json.h"
 #include "config/command_line.h"
 #include "data/dataset.h"
 #include "data/frame_cache_build.h"
@@ -213,7 +214,7 @@ int run_dataset_cache(const Args& args, const Io& io) {
   }
   const Json result = describe(dataset, wanted, summary, there != nullptr);
   if (options.json) {
-    io.out << result.dump() << '\n';
+    print_json(io.out, result);
     return 0;
   }
   print(io.out, result);

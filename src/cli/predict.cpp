@@ -7,6 +7,7 @@
 #include "cli/commands.h"
 #include "cli/guidance_options.h"
 #include "cli/policy_folder.h"
+#include "cli/print_json.h"
 #include "cli/start_noise.h"
 #include "cli/threads.h"
 #include "config/command_line.h"
@@ -68,12 +69,10 @@ int run_predict(const Args& args, const Io& io) {
   const std::vector<NamedTensor> tensors = {{"actions_normalized", chunk.normalized}, {"actions", chunk.actions}};
   write_safetensors(options.output, tensors);
   if (options.json) {
-    io.out << Json::object({{"output", options.output},
-                            {"actions", Json(chunk.actions.sizes().vec())},
-                            {"num_steps", sampling.num_steps},
-                            {"guidance", policy::to_json(guidance)}})
-                  .dump()
-           << '\n';
+    print_json(io.out, Json::object({{"output", options.output},
+                                     {"actions", Json(chunk.actions.sizes().vec())},
+                                     {"num_steps", sampling.num_steps},
+                                     {"guidance", policy::to_json(guidance)}}));
   } else {
     io.out << "actions " << shape_text(chunk.actions.sizes()) << " in " << options.output << '\n';
   }
