@@ -71,9 +71,10 @@ FeatureDiff feature_diff(const std::string& name, const schema::FeatureStats& a,
 /// Adds the statistics of `json` whose names Flexor does not use: they are compared too. One that holds no numbers
 /// counts as one without values.
 void add_other_stats(const Json& json, schema::NormStats& stats) {
+  const schema::NormStats known = schema::norm_stats_from_json(json, "");  // of which `stats` may have left some out
   for (const auto& [feature, entries] : json.as_object()) {
     for (const auto& [stat, value] : entries.as_object()) {
-      if (!value.is_null() && !stats[feature].has(stat)) {
+      if (!value.is_null() && !known.at(feature).has(stat)) {
         std::vector<double>& values = stats[feature].values[stat];
         try {
           values = value.as_numbers();

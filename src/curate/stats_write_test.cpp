@@ -114,6 +114,7 @@ TEST(StatsWrite, StatisticsOfOtherFramesDoNotReplaceThoseOfTheEpisodes) {
   const schema::NormStats stored = data::read_stored_stats(source.info, findings);
   EXPECT_FALSE(stored.find("action")->second.has("q01"));
   EXPECT_TRUE(stored.find("observation.state")->second.has("q01"));
+  EXPECT_FALSE(read_stats_of(dataset.root()).find("action")->second.has("q01"));
   ASSERT_EQ(findings.size(), 1U);
   EXPECT_EQ(findings[0].code, "stats_outdated");
 }
