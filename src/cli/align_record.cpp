@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "cli/commands.h"
 #include "cli/policy_folder.h"
+#include "cli/print_json.h"
 #include "cli/threads.h"
 #include "config/command_line.h"
 #include "dist/choose_device.h"
@@ -55,7 +56,7 @@ int run_align_record(const Args& args, const Io& io) {
       align::record(*model, batch, {.backward = options.backward, .savings = options.savings});
   write_safetensors(options.output, tensors);
   if (options.json) {
-    io.out << Json::object({{"output", options.output}, {"tensors", tensors.size()}}).dump() << '\n';
+    print_json(io.out, Json::object({{"output", options.output}, {"tensors", tensors.size()}}));
   } else {
     io.out << tensors.size() << " tensors in " << options.output << '\n';
   }

@@ -159,7 +159,7 @@ int run_bench_loader(const Args& args, const Io& io) {
                                     {"peak_rss_gib", peak_rss_gib()},
                                     {"threads", source.config.num_workers},
                                     {"dtype", format.float_pictures ? "float32" : "uint8"}});
-  io.out << bench_text(result, options.json);
+  print_bench(io.out, result, options.json);
   return 0;
 }
 

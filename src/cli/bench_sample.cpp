@@ -84,7 +84,7 @@ int run_bench_sample(const Args& args, const Io& io) {
                                     {"peak_rss_gib", peak_rss_gib()},
                                     {"threads", get_threads()},
                                     {"dtype", config.dtype}});
-  io.out << bench_text(result, options.json);
+  print_bench(io.out, result, options.json);
   return 0;
 }
 

@@ -1,9 +1,10 @@
 #include "cli/bench_stats.h"
 
 #include <algorithm>
+#include <ostream>
 
 #include "base/clock.h"
-#include "base/str_cat.h"
+#include "cli/print_json.h"
 
 namespace flexor::cli {
 
@@ -36,15 +37,14 @@ double peak_rss_gib() {
   return static_cast<double>(peak_rss_bytes()) / (1024.0 * 1024.0 * 1024.0);
 }
 
-std::string bench_text(const Json& result, bool json) {
+void print_bench(std::ostream& out, const Json& result, bool json) {
   if (json) {
-    return result.dump() + "\n";
+    print_json(out, result);
+    return;
   }
-  std::string text;
   for (const auto& [key, value] : result.as_object()) {
-    text += str_cat(key, ": ", value.is_string() ? value.as_string() : value.dump(), "\n");
+    out << key << ": " << (value.is_string() ? value.as_string() : value.dump()) << '\n';
   }
-  return text;
 }
 
 }  // namespace flexor::cli

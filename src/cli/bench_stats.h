@@ -1,4 +1,5 @@
 #pragma once
+#include <iosfwd>
 #include <string>
 #include <vector>
 
@@ -29,7 +30,7 @@ class Stopwatch {
 /// Largest resident memory of this process in GiB.
 double peak_rss_gib();
 
-/// What a bench prints of `result`: one JSON object on one line, or its members one a line (objects and lists as JSON).
-std::string bench_text(const Json& result, bool json);
+/// Prints `result`: one JSON object on one line, or its members one a line (objects and lists as JSON).
+void print_bench(std::ostream& out, const Json& result, bool json);
 
 }  // namespace flexor::cli

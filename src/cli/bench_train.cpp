@@ -106,7 +106,7 @@ int run_bench_train(const Args& args, const Io& io) {
                     {"peak_rss_gib", peak_rss_gib()},
                     {"threads", get_threads()},
                     {"dtype", plan.config.policy.config.dtype}});
-  io.out << bench_text(result, options.json);
+  print_bench(io.out, result, options.json);
   return 0;
 }
 

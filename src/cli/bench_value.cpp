@@ -184,7 +184,7 @@ int run_bench_value(const Args& args, const Io& io) {
                     {"peak_bytes", peak_resident_bytes() - resident_before},
                     {"predicted_peak_bytes", o.inference ? Json() : Json(predicted_bytes(*model, work))},
                     {"threads", get_threads()}});
-  io.out << bench_text(result, o.json);
+  print_bench(io.out, result, o.json);
   return 0;
 }
 

@@ -11,6 +11,7 @@
 #include "base/str_cat.h"
 #include "base/text.h"
 #include "cli/commands.h"
+#include "cli/print_json.h"
 #include "config/command_line.h"
 #include "data/dataset.h"
 #include "data/frame_cache_build.h"
@@ -103,7 +104,7 @@ std::string target_path(const DatasetCacheOptions& options, const data::FrameCac
 /// The cache at `path`, if it is what was asked for.
 std::shared_ptr<const data::FrameCache> fresh_cache(const data::Dataset& dataset,
                                                     const data::FrameCacheOptions& wanted) {
-  if (!fs::exists(wanted.path)) {
+  if (!fs::exists(wanted.path) || dataset.cameras().empty()) {  // without cameras any cache would do
     return nullptr;
   }
   std::shared_ptr<const data::FrameCache> cache;
@@ -197,6 +198,9 @@ int run_dataset_cache(const Args& args, const Io& io) {
   data::FrameCacheOptions wanted = cache_options(options);
   const data::Dataset dataset =
       data::Dataset::open({.root = options.root, .episodes = {}, .rename_map = {}, .columns = {}});
+  if (data::has_errors(dataset.findings())) {
+    data::report_findings(dataset.findings(), dataset.root());
+  }
   wanted.path = target_path(options, wanted);
   const auto there = options.force ? nullptr : fresh_cache(dataset, wanted);
   data::FrameCacheSummary summary;
@@ -210,7 +214,7 @@ int run_dataset_cache(const Args& args, const Io& io) {
   }
   const Json result = describe(dataset, wanted, summary, there != nullptr);
   if (options.json) {
-    io.out << result.dump() << '\n';
+    print_json(io.out, result);
     return 0;
   }
   print(io.out, result);

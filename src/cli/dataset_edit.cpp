@@ -4,6 +4,7 @@
 
 #include "base/str_cat.h"
 #include "base/text.h"
+#include "cli/print_json.h"
 
 namespace flexor::cli {
 namespace {
@@ -53,13 +54,13 @@ void print_reports(const Io& io, const std::vector<curate::RewriteReport>& repor
       print(io.out, report);
     }
   } else if (reports.size() == 1) {
-    io.out << to_json(reports[0]).dump() << '\n';
+    print_json(io.out, to_json(reports[0]));
   } else {
     Json parts = Json::array();
     for (const curate::RewriteReport& report : reports) {
       parts.push_back(to_json(report));
     }
-    io.out << Json::object({{"parts", std::move(parts)}}).dump() << '\n';
+    print_json(io.out, Json::object({{"parts", std::move(parts)}}));
   }
 }
 

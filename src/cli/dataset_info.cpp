@@ -7,6 +7,7 @@
 #include "base/str_cat.h"
 #include "base/text.h"
 #include "cli/commands.h"
+#include "cli/print_json.h"
 #include "config/command_line.h"
 #include "curate/overview.h"
 
@@ -177,7 +178,7 @@ int run_dataset_info(const Args& args, const Io& io) {
   const auto options = config::parse<DatasetInfoOptions>(args);
   const DatasetOverview dataset = curate::read_overview(options.root);
   if (options.json) {
-    io.out << describe(dataset).dump() << '\n';
+    print_json(io.out, describe(dataset));
   } else {
     print(io.out, dataset);
   }

@@ -4,6 +4,7 @@
 #include "base/interrupt.h"
 #include "base/text.h"
 #include "cli/commands.h"
+#include "cli/print_json.h"
 #include "config/command_line.h"
 #include "curate/episode_page.h"
 
@@ -33,12 +34,10 @@ int run_dataset_show(const Args& args, const Io& io) {
       {.root = options.root, .episode = options.episode, .num_pictures = options.frames, .with_video = options.video});
   write_file_atomic(options.output, page);
   if (options.json) {
-    io.out << Json::object({{"dataset", options.root},
-                            {"episode", options.episode},
-                            {"output", options.output},
-                            {"bytes", page.size()}})
-                  .dump()
-           << '\n';
+    print_json(io.out, Json::object({{"dataset", options.root},
+                                     {"episode", options.episode},
+                                     {"output", options.output},
+                                     {"bytes", page.size()}}));
   } else {
     io.out << "page  " << options.output << ", " << human_bytes(static_cast<double>(page.size())) << '\n';
   }

@@ -14,6 +14,7 @@
 #include "base/text.h"
 #include "cli/commands.h"
 #include "cli/dataset_stats_print.h"
+#include "cli/print_json.h"
 #include "config/command_line.h"
 #include "curate/openpi_stats.h"
 #include "curate/stats.h"
@@ -174,7 +175,7 @@ int run_dataset_stats(const Args& args, const Io& io) {
       .get();
   report.method = options.method;
   if (options.json) {
-    io.out << to_json(source, report).dump() << '\n';
+    print_json(io.out, to_json(source, report));
   } else {
     print(io.out, source, report);
   }

@@ -7,6 +7,7 @@
 #include "base/str_cat.h"
 #include "base/text.h"
 #include "cli/commands.h"
+#include "cli/print_json.h"
 #include "config/command_line.h"
 #include "curate/stats_diff.h"
 
@@ -59,13 +60,11 @@ int run_dataset_stats_diff(const Args& args, const Io& io) {
     for (const FeatureDiff& diff : diffs) {
       features.push_back(curate::to_json(diff, options.tolerance));
     }
-    io.out << Json::object({{"a", options.a},
-                            {"b", options.b},
-                            {"tolerance", options.tolerance},
-                            {"equal", num_different == 0},
-                            {"features", features}})
-                  .dump()
-           << '\n';
+    print_json(io.out, Json::object({{"a", options.a},
+                                     {"b", options.b},
+                                     {"tolerance", options.tolerance},
+                                     {"equal", num_different == 0},
+                                     {"features", features}}));
   } else {
     for (const FeatureDiff& diff : diffs) {
       print(io.out, diff, options.tolerance);

@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "base/str_cat.h"
 #include "cli/commands.h"
+#include "cli/print_json.h"
 #include "config/command_line.h"
 #include "curate/verify.h"
 
@@ -68,7 +69,7 @@ int run_dataset_verify(const Args& args, const Io& io) {
   }
   const curate::VerifyReport report = curate::verify_dataset({.root = options.root, .decode = options.decode});
   if (options.json) {
-    io.out << verify_json(report).dump() << '\n';
+    print_json(io.out, verify_json(report));
   } else {
     print(io.out, report);
   }

@@ -7,6 +7,7 @@
 #include "cli/doctor_devices.h"
 #include "cli/doctor_launch.h"
 #include "cli/doctor_system.h"
+#include "cli/print_json.h"
 #include "config/command_line.h"
 #include "dist/launch_env.h"
 
@@ -47,7 +48,7 @@ int run(const Args& args, const Io& io) {
                                    launch ? launch->world : 1, launch ? launch->local_world : 1));
   }
   if (options.json) {
-    io.out << doctor_json(sections).dump(2) << '\n';
+    print_json(io.out, doctor_json(sections), 2);
   } else {
     io.out << doctor_text(sections);
   }

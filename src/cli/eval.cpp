@@ -6,15 +6,18 @@
 #include <numeric>
 #include <ostream>
 #include <span>
+#include <string_view>
 
 #include "base/error.h"
 #include "base/file.h"
 #include "base/interrupt.h"
 #include "base/progress.h"
+#include "base/str_cat.h"
 #include "cli/commands.h"
 #include "cli/eval_page.h"
 #include "cli/guidance_options.h"
 #include "cli/policy_folder.h"
+#include "cli/print_json.h"
 #include "cli/threads.h"
 #include "config/command_line.h"
 #include "config/print.h"
@@ -85,6 +88,22 @@ std::map<std::string, std::string> rename_map(const EvalOptions& options, const 
   return result;
 }
 
+/// A rename_map that does not fit the dataset is the command line's fault only if it was given there.
+data::Dataset open_renamed(const data::DatasetOptions& dataset_options, const EvalOptions& options) {
+  try {
+    return data::Dataset::open(dataset_options);
+  } catch (const Error& error) {
+    const bool is_of_renames =
+        error.kind() == ErrorKind::kConfig && std::string_view(error.what()).starts_with("rename_map");
+    if (!is_of_renames || !options.rename_map.empty()) {
+      throw;
+    }
+    throw Error(ErrorKind::kCheckpoint, error.what(),
+                str_cat(policy_folder(options.policy), "/policy_preprocessor.json, ", error.where()),
+                "--rename-map '{\"from\": \"to\"}' replaces the map of the policy");
+  }
+}
+
 data::Dataset open_dataset(const EvalOptions& options, const policy::Policy& policy) {
   data::DatasetOptions dataset_options;
   dataset_options.root = options.dataset;
@@ -92,7 +111,7 @@ data::Dataset open_dataset(const EvalOptions& options, const policy::Policy& pol
   if (!options.episodes.empty()) {
     dataset_options.episodes = options.episodes;
   }
-  const data::Dataset dataset = data::Dataset::open(dataset_options);
+  const data::Dataset dataset = open_renamed(dataset_options, options);
   return options.split ? dataset.select(data::split_episodes(dataset, *options.split).held_out) : dataset;
 }
 
@@ -228,7 +247,7 @@ int run_eval(const Args& args, const Io& io) {
                       eval_page(result, options.policy, options.dataset));
   }
   if (options.json) {
-    io.out << eval::to_json(result).dump() << '\n';
+    print_json(io.out, eval::to_json(result));
   } else {
     print(io.out, result);
     if (!options.output.empty()) {

@@ -9,7 +9,7 @@ namespace flexor::cli {
 
 std::string eval_page(const eval::EvalResult& result, const std::string& policy, const std::string& dataset) {
   report::HtmlPage page("Flexor evaluation");
-  page.paragraph(str_cat("Policy ", policy, " on dataset ", dataset, ", ", result.frames,
+  page.paragraph(str_cat("Policy ", to_utf8(policy), " on dataset ", to_utf8(dataset), ", ", result.frames,
                          " frames, open loop: at each frame a chunk of actions is sampled and compared with what was "
                          "recorded, in physical units."));
   if (!result.guidance.is_off()) {

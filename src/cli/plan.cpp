@@ -9,6 +9,7 @@
 #include "base/text.h"
 #include "cli/commands.h"
 #include "cli/plan_report.h"
+#include "cli/print_json.h"
 #include "config/command_line.h"
 #include "dist/launch_env.h"
 #include "recap/recap_config.h"
@@ -73,7 +74,7 @@ int run_plan(const Args& args, const Io& io) {
                                                        world, memory, of_node)
                             : policy_report(sources, world, memory, of_node);
   if (options.json) {
-    io.out << plan_json(report, memory).dump(2) << '\n';
+    print_json(io.out, plan_json(report, memory), 2);
   } else {
     io.out << plan_text(report, memory);
   }

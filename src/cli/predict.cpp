@@ -7,6 +7,7 @@
 #include "cli/commands.h"
 #include "cli/guidance_options.h"
 #include "cli/policy_folder.h"
+#include "cli/print_json.h"
 #include "cli/start_noise.h"
 #include "cli/threads.h"
 #include "config/command_line.h"
@@ -68,12 +69,10 @@ int run_predict(const Args& args, const Io& io) {
   const std::vector<NamedTensor> tensors = {{"actions_normalized", chunk.normalized}, {"actions", chunk.actions}};
   write_safetensors(options.output, tensors);
   if (options.json) {
-    io.out << Json::object({{"output", options.output},
-                            {"actions", Json(chunk.actions.sizes().vec())},
-                            {"num_steps", sampling.num_steps},
-                            {"guidance", policy::to_json(guidance)}})
-                  .dump()
-           << '\n';
+    print_json(io.out, Json::object({{"output", options.output},
+                                     {"actions", Json(chunk.actions.sizes().vec())},
+                                     {"num_steps", sampling.num_steps},
+                                     {"guidance", policy::to_json(guidance)}}));
   } else {
     io.out << "actions " << shape_text(chunk.actions.sizes()) << " in " << options.output << '\n';
   }
@@ -93,6 +92,7 @@ const Command kPredict{
         "and\n`tokenized_positive_guidance_prompt_mask` "
         "[B, L], or the same names with `negative`.\n",
     .usage = &config::usage<PredictOptions>,
-    .run = &run_predict};
+    .run = &run_predict,
+    .for_rank_zero = true};
 
 }  // namespace flexor::cli

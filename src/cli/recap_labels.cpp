@@ -5,11 +5,12 @@
 #include <ostream>
 
 #include "base/text.h"
+#include "cli/print_json.h"
 
 namespace flexor::cli {
 namespace {
 
-void print_json(std::ostream& out, const LabelView& view) {
+void print_label_json(std::ostream& out, const LabelView& view) {
   Json datasets = Json::array(), by_task = Json::object();
   for (const recap::LabelReport& report : view.reports) {
     datasets.push_back(recap::to_json(report));
@@ -21,7 +22,7 @@ void print_json(std::ostream& out, const LabelView& view) {
   for (const auto& [key, value] : view.more.is_object() ? view.more.as_object() : Json::Object{}) {
     result[key] = value;
   }
-  out << result.dump(2) << '\n';
+  print_json(out, result, 2);
 }
 
 std::string percent(int64_t part, int64_t whole) {
@@ -32,7 +33,7 @@ std::string percent(int64_t part, int64_t whole) {
 
 void print_labels(std::ostream& out, const LabelView& view, bool json) {
   if (json) {
-    print_json(out, view);
+    print_label_json(out, view);
     return;
   }
   size_t width = 7;

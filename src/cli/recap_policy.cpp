@@ -1,4 +1,5 @@
 #include "cli/commands.h"
+#include "cli/print_json.h"
 #include "cli/recap_options.h"
 #include "cli/recap_training.h"
 #include "config/command_line.h"
@@ -20,7 +21,7 @@ int run_recap_policy(const Args& args, const Io& io) {
     return 0;
   }
   if (options.json) {
-    io.out << to_json(report).dump(2) << '\n';
+    print_json(io.out, to_json(report), 2);
   } else {
     print_report(io.out, report, {"loss", "positive_loss", "negative_loss", "unconditional_loss"});
   }

@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "cli/commands.h"
+#include "cli/print_json.h"
 #include "cli/recap_options.h"
 #include "config/command_line.h"
 #include "recap/returns_step.h"
@@ -53,7 +54,7 @@ int run_recap_returns(const Args& args, const Io& io) {
   }
   const std::vector<recap::ReturnsReport> reports = recap::compute_returns(config);
   if (options.json) {
-    io.out << reports_json(reports).dump(2) << '\n';
+    print_json(io.out, reports_json(reports), 2);
   } else {
     print(io.out, reports);
   }

@@ -12,6 +12,7 @@
 #include "base/str_cat.h"
 #include "base/text.h"
 #include "cli/commands.h"
+#include "cli/print_json.h"
 #include "cli/recap_options.h"
 #include "cli/threads.h"
 #include "config/command_line.h"
@@ -126,18 +127,18 @@ std::string report_of(const recap::RecapConfig& config, const std::vector<StepRo
   }
 }
 
-void print_json(std::ostream& out, const std::string& output_dir, const std::vector<StepRow>& rows,
-                const std::string& report, const Closing& closing) {
+void print_run_json(std::ostream& out, const std::string& output_dir, const std::vector<StepRow>& rows,
+                    const std::string& report, const Closing& closing) {
   Json steps = Json::array();
   for (const StepRow& row : rows) {
     steps.push_back(row_json(row));
   }
-  out << Json::object({{"output_dir", output_dir},
-                       {"steps", steps},
-                       {"report", report.empty() ? Json() : Json(report)},
-                       {"seconds", closing.seconds}})
-             .dump(2)
-      << '\n';
+  print_json(out,
+             Json::object({{"output_dir", output_dir},
+                           {"steps", steps},
+                           {"report", report.empty() ? Json() : Json(report)},
+                           {"seconds", closing.seconds}}),
+             2);
 }
 
 std::vector<Step> steps_of(const RecapRunOptions& o) {
@@ -183,7 +184,7 @@ int run_recap_run(const Args& args, const Io& io) {
   const std::string report = report_of(config, rows);
   const Closing closing = closing_of(rows, wall_seconds() - start);
   if (o.common.json) {
-    print_json(io.out, config.output_dir, rows, report, closing);
+    print_run_json(io.out, config.output_dir, rows, report, closing);
     return 0;
   }
   print_rows(io.out, rows);

@@ -2,6 +2,7 @@
 
 #include "base/error.h"
 #include "cli/commands.h"
+#include "cli/print_json.h"
 #include "cli/rank_zero.h"
 #include "cli/recap_options.h"
 #include "cli/recap_training.h"
@@ -72,7 +73,7 @@ int run_recap_value(const Args& args, const Io& io) {
     return 0;
   }
   if (o.recap.json) {
-    io.out << to_json(report).dump(2) << '\n';
+    print_json(io.out, to_json(report), 2);
   } else {
     print_report(io.out, report, {"loss", "value_mae", "value_spearman", "value_spearman_tied"});
   }

@@ -3,6 +3,7 @@
 #include "base/error.h"
 #include "base/interrupt.h"
 #include "cli/commands.h"
+#include "cli/print_json.h"
 #include "config/command_line.h"
 #include "recap/recap_report.h"
 #include "report/run_report.h"
@@ -41,7 +42,11 @@ int run_report(const Args& args, const Io& io) {
   const auto options = config::parse<ReportOptions>(args);
   install_interrupt_handlers();
   const std::string path = write_report(options);
-  io.out << (options.json ? Json::object({{"report", path}}).dump() : path) << '\n';
+  if (options.json) {
+    print_json(io.out, Json::object({{"report", path}}));
+  } else {
+    io.out << path << '\n';
+  }
   return 0;
 }
 

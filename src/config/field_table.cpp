@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/str_cat.h"
 #include "base/text.h"
+#include "config/choices.h"
 
 namespace flexor::config {
 
@@ -120,7 +121,7 @@ Json FieldTable::write() const {
 void check_choice(const std::string& text, const std::vector<std::string>& allowed) {
   if (std::find(allowed.begin(), allowed.end(), text) == allowed.end()) {
     const std::string near = nearest(text, allowed);
-    throw Error(ErrorKind::kConfig, str_cat("expected one of ", join_text(allowed, ", "), ", found '", text, "'"), {},
+    throw Error(ErrorKind::kConfig, str_cat("expected one of ", choices_text(allowed), ", found '", text, "'"), {},
                 near.empty() ? "" : "did you mean '" + near + "'?");
   }
 }

@@ -42,7 +42,7 @@ struct Optimizer {
 void fields(FieldTable& table, Optimizer& optimizer) {
   table("lr", optimizer.lr, "learning rate").range(0, 1);
   table("betas", optimizer.betas, "moments").range(0, 1);
-  table("master_dtype", optimizer.master_dtype, "masters").choices({"float32", "none"});
+  table("master_dtype", optimizer.master_dtype, "masters").choices({"", "float32", "none"});
 }
 
 struct RunOptions {
@@ -216,7 +216,7 @@ TEST_F(LoadTest, AllProblemsAreListedAtOnce) {
   EXPECT_THAT(text, HasSubstr("'steps': expected an integer, found 'many' (" + file_ + ":1)"));
   EXPECT_THAT(text, HasSubstr("'batch_size': expected 1 to 1048576, found 0 (" + file_ + ":2)"));
   EXPECT_THAT(text, HasSubstr("unknown key 'foo' (" + file_ + ":3)"));
-  EXPECT_THAT(text, HasSubstr("'optimizer.master_dtype': expected one of float32, none, found 'float16'"));
+  EXPECT_THAT(text, HasSubstr("'optimizer.master_dtype': expected one of '', float32, none, found 'float16'"));
   EXPECT_THAT(text, HasSubstr("'mix[0].root' is missing"));
   EXPECT_THAT(text, HasSubstr("'resume': expected true or false, found 'maybe' (command line)"));
   EXPECT_THAT(text, HasSubstr("expected key=value, found 'novalue'"));

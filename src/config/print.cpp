@@ -6,6 +6,7 @@
 
 #include "base/str_cat.h"
 #include "base/text.h"
+#include "config/choices.h"
 
 namespace flexor::config {
 namespace {
@@ -97,7 +98,7 @@ std::string rule_of(const FieldSpec& spec) {
     return "required";
   }
   if (!spec.allowed.empty()) {
-    return "one of " + join_text(spec.allowed, ", ");
+    return "one of " + choices_text(spec.allowed);
   }
   const bool has_low = std::isfinite(spec.low), has_high = std::isfinite(spec.high);
   if (has_low && has_high) {

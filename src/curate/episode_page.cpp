@@ -42,6 +42,9 @@ class EpisodePage {
         page_(str_cat(name(), ", episode ", options.episode)) {}
 
   std::string run() {
+    if (data::has_errors(dataset_.findings())) {
+      data::report_findings(dataset_.findings(), options_.root);
+    }
     if (length_ == 0) {
       throw Error(ErrorKind::kData, "the episode has no frames",
                   str_cat(options_.root, ", episode ", options_.episode));

@@ -68,6 +68,24 @@ FeatureDiff feature_diff(const std::string& name, const schema::FeatureStats& a,
   return diff;
 }
 
+/// Adds the statistics of `json` whose names Flexor does not use: they are compared too. One that holds no numbers
+/// counts as one without values.
+void add_other_stats(const Json& json, schema::NormStats& stats) {
+  const schema::NormStats known = schema::norm_stats_from_json(json, "");  // of which `stats` may have left some out
+  for (const auto& [feature, entries] : json.as_object()) {
+    for (const auto& [stat, value] : entries.as_object()) {
+      if (!value.is_null() && !known.at(feature).has(stat)) {
+        std::vector<double>& values = stats[feature].values[stat];
+        try {
+          values = value.as_numbers();
+        } catch (const Error&) {
+          values.clear();
+        }
+      }
+    }
+  }
+}
+
 Json to_json(const FeatureDiff::Value& value) {
   return Json::object({{"stat", value.stat},
                        {"dimension", value.dimension},
@@ -95,6 +113,9 @@ schema::NormStats read_stats_of(const std::string& path) {
     std::vector<data::Finding> findings;
     const data::DatasetInfo info = data::read_dataset_info(path, findings);
     schema::NormStats stats = data::read_stored_stats(info, findings);
+    if (const std::string file = path + "/meta/stats.json"; std::filesystem::exists(file)) {
+      add_other_stats(Json::read_file(file), stats);
+    }
     if (stats.empty()) {
       throw Error(ErrorKind::kData, "the dataset has no statistics", path,
                   str_cat("flexor dataset stats ", path, " --write"));
@@ -104,7 +125,10 @@ schema::NormStats read_stats_of(const std::string& path) {
   check_input_file(path);
   const Json json = Json::read_file(path);
   const Json* inner = json.find("norm_stats");
-  return schema::norm_stats_from_json(inner != nullptr ? *inner : json, path);
+  const Json& features = inner != nullptr ? *inner : json;
+  schema::NormStats stats = schema::norm_stats_from_json(features, path);
+  add_other_stats(features, stats);
+  return stats;
 }
 
 std::vector<FeatureDiff> stats_diff(const schema::NormStats& a, const schema::NormStats& b) {

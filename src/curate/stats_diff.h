@@ -27,6 +27,7 @@ struct FeatureDiff {
 };
 
 /// Statistics of a dataset folder (as stored), of a stats.json or of openpi's norm_stats.json.
+/// With the statistics whose names Flexor does not use, as they are in the file.
 /// @throws Error(kFile), Error(kData)
 schema::NormStats read_stats_of(const std::string& path);
 

@@ -1,6 +1,7 @@
 #include "curate/stats_write.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <functional>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -113,6 +114,7 @@ TEST(StatsWrite, StatisticsOfOtherFramesDoNotReplaceThoseOfTheEpisodes) {
   const schema::NormStats stored = data::read_stored_stats(source.info, findings);
   EXPECT_FALSE(stored.find("action")->second.has("q01"));
   EXPECT_TRUE(stored.find("observation.state")->second.has("q01"));
+  EXPECT_FALSE(read_stats_of(dataset.root()).find("action")->second.has("q01"));
   ASSERT_EQ(findings.size(), 1U);
   EXPECT_EQ(findings[0].code, "stats_outdated");
 }
@@ -171,6 +173,32 @@ TEST(DimensionNotes, NameWhatNormalisationWouldMakeOfADimension) {
   const auto nearly = std::ranges::find(notes, DimensionNote::Kind::kNearlyConstant, &DimensionNote::kind);
   ASSERT_NE(nearly, notes.end());
   EXPECT_EQ(nearly->feature, "observation.state");
+}
+
+TEST(StatsDiff, ComparesStatisticsOfOtherNamesToo) {
+  const DamagedDataset dataset("v21_h264");
+  write_stats(open_stats_source(dataset.root()), compute(open_stats_source(dataset.root())));
+  const std::string file = dataset.path("meta/stats.json");
+  std::filesystem::copy_file(file, dataset.path("other.json"));
+  dataset.edit_json("other.json", [](Json& json) {
+    json["action"]["foo"] = Json(std::vector<double>{1, 2});
+    json["index"]["note"] = "text";
+  });
+  const schema::NormStats a = read_stats_of(file), b = read_stats_of(dataset.path("other.json"));
+  for (const bool is_turned : {false, true}) {
+    for (const FeatureDiff& diff : is_turned ? stats_diff(b, a) : stats_diff(a, b)) {
+      const std::string side = is_turned ? "A" : "B";
+      if (diff.feature == "action") {
+        EXPECT_THAT(diff.missing, ElementsAre("foo: only in " + side));
+      } else if (diff.feature == "index") {
+        EXPECT_THAT(diff.missing, ElementsAre("note: only in " + side));
+      }
+      EXPECT_EQ(diff.differs(1e9), diff.feature == "action" || diff.feature == "index") << diff.feature;
+    }
+  }
+  EXPECT_FALSE(std::ranges::any_of(stats_diff(b, b), [](const FeatureDiff& diff) { return diff.differs(0); }));
+  std::filesystem::copy_file(dataset.path("other.json"), file, std::filesystem::copy_options::overwrite_existing);
+  EXPECT_TRUE(read_stats_of(dataset.root()).find("action")->second.has("foo"));
 }
 
 TEST(StatsDiff, FindsTheLargestDifferenceOfEachDimension) {

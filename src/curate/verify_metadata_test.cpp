@@ -80,6 +80,19 @@ std::vector<Damage> tasks_and_episodes() {
                 }
               },
               {.code = "not_utf8", .file = kTasks}),
+      warning("TaskTextTwice", "v21_h264",
+              [](D d) {
+                d.write(kTasks,
+                        read_file(d.path(kTasks)) + "{\"task_index\": 2, \"task\": \"reach the red target\"}\n");
+                d.edit_json(kInfo, [](Json& j) { j["total_tasks"] = 3; });
+              },
+              {.code = "task_repeated", .file = kTasks}),
+      warning("EmptyTask", "v21_h264",
+              [](D d) {
+                d.write(kTasks, read_file(d.path(kTasks)) + "{\"task_index\": 2, \"task\": \" \"}\n");
+                d.edit_json(kInfo, [](Json& j) { j["total_tasks"] = 3; });
+              },
+              {.code = "task_empty", .file = kTasks}),
       error("NoEpisodes", "v21_h264", [](D d) { d.write(kEpisodes, ""); }, {.code = "no_episodes", .file = "meta"}),
       error("BrokenEpisodeLine", "v21_h264", [](D d) { d.replace(kEpisodes, "\"length\": 60", "\"length\": "); },
             {.code = "episodes_unreadable", .file = kEpisodes}),

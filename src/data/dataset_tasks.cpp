@@ -1,6 +1,8 @@
 #include "data/dataset_tasks.h"
 
 #include <functional>
+#include <string_view>
+#include <unordered_map>
 #include <utility>
 
 #include "base/error.h"
@@ -55,6 +57,7 @@ class TaskReader {
     if (is_parquet) {
       check_order();
     }
+    check_texts();
     return tasks;
   }
 
@@ -104,6 +107,31 @@ class TaskReader {
                            .expected = "UTF-8",
                            .message = "texts of tasks in another encoding; they are taken as Latin-1",
                            .hint = "iconv -f latin1 -t utf8 converts a text file; LeRobot cannot read this one"});
+    }
+  }
+
+  void warn(const std::string& code, const std::string& message, const std::string& hint) {
+    findings_.push_back(
+        {.code = code, .severity = Severity::kWarning, .file = file_, .message = message, .hint = hint});
+  }
+
+  /// The first empty text and the first one that comes again.
+  void check_texts() {
+    bool warned_empty = false, warned_twice = false;
+    std::unordered_map<std::string_view, int64_t> first;
+    for (const auto& [number, text] : rows_) {
+      if (trim_text(text).empty()) {
+        if (!std::exchange(warned_empty, true)) {
+          warn("task_empty", str_cat("the text of task ", number, " is empty: a policy learns nothing of what to do"),
+               "write what the robot does, if the policy shall follow words");
+        }
+        continue;
+      }
+      const auto [same, is_new] = first.try_emplace(text, number);
+      if (!is_new && same->second != number && !std::exchange(warned_twice, true)) {
+        warn("task_repeated", str_cat("tasks ", same->second, " and ", number, " have the same text"),
+             "LeRobot finds a task by its text: give the frames of both one task_index");
+      }
     }
   }
 

@@ -13,7 +13,7 @@ namespace flexor::data {
 using TaskTable = std::unordered_map<int64_t, std::string>;
 
 /// @param findings  gets task rows whose number is not their position (the reference resolves by position),
-/// and texts that are not UTF-8, which are taken as Latin-1
+/// texts that are not UTF-8, which are taken as Latin-1, empty texts, and texts of two tasks
 /// @param broken  gets what cannot be read (a file, a line), and the rest is read; without it that is thrown
 /// @throws Error(kFile), Error(kData)
 TaskTable read_tasks(const DatasetInfo& info, std::vector<Finding>& findings, std::vector<Finding>* broken = nullptr);

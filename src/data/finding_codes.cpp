@@ -20,6 +20,8 @@ constexpr FindingCode kCodes[] = {
     {"tasks_unreadable", "error", "the file of tasks, or a line of it, is missing or damaged"},
     {"task_duplicate", "error", "two tasks with the same task_index"},
     {"task_order", "warning", "v3.0: a task does not stand in the row of its task_index, where LeRobot looks for it"},
+    {"task_repeated", "warning", "two tasks with the same text"},
+    {"task_empty", "warning", "a task without text"},
     {"not_utf8", "warning", "task texts in another encoding than UTF-8; they are taken as Latin-1"},
     {"no_episodes", "error", "the metadata list no episode"},
     {"episodes_unreadable", "error", "a file of episodes, or a line of it, is missing or damaged"},

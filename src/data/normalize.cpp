@@ -1,6 +1,8 @@
 #include "data/normalize.h"
 
+#include <algorithm>
 #include <cmath>
+#include <limits>
 #include <utility>
 
 #include "base/error.h"
@@ -14,6 +16,11 @@ using schema::NormMode;
 
 constexpr double kOpenpiEps = 1e-6;
 
+/// Values that are normalised and what comes back are a few times larger: they must be float32 too.
+constexpr double kLargestStat = std::numeric_limits<float>::max() / 16;
+constexpr double kStatsRounding = 1e-6;  // of float32 writers, as `flexor dataset verify` allows
+
+constexpr const char* kComputeHint = "compute the statistics again";
 constexpr const char* kStatsHint =
     "flexor computes what a dataset lacks when it trains; a policy folder must hold its statistics";
 
@@ -38,15 +45,39 @@ Tensor stat_tensor(const schema::PolicyFeature& feature, NormMode mode, const sc
         str_cat("`", name, "` of ", feature.name, " has ", values.size(), " values, the policy's feature has ", width),
         where, "the statistics belong to another dataset or robot");
   }
-  for (const double value : values) {
-    if (!std::isfinite(value)) {
-      throw Error(ErrorKind::kData, str_cat("`", name, "` of ", feature.name, " holds ", value), where,
-                  "compute the statistics again");
+  for (size_t d = 0; d < values.size(); ++d) {
+    if (!(std::abs(values[d]) <= kLargestStat)) {
+      throw Error(ErrorKind::kData,
+                  str_cat("`", name, "` of ", feature.name, " holds ", values[d], " in dimension ", d,
+                          std::isfinite(values[d]) ? ", which float32 cannot normalise by" : ""),
+                  where, kComputeHint);
     }
   }
   const Tensor tensor = at::tensor(values, at::kDouble);
   const Tensor shaped = feature.type == schema::FeatureType::kVisual ? tensor.view({-1, 1, 1}) : tensor;
   return formula == NormFormula::kOpenpi ? shaped : shaped.to(at::kFloat);
+}
+
+/// The two statistics that a mode uses: a range that is turned around, or an std below 0, would mirror the feature.
+void check_order(const schema::PolicyFeature& feature, NormMode mode, const schema::FeatureStats& stats,
+                 size_t num_dims) {
+  const auto [low_name, high_name] = stat_names(mode);
+  const std::string where = str_cat("statistics of ", feature.name);
+  const std::vector<double>&low = stats.at(low_name), &high = stats.at(high_name);
+  for (size_t d = 0; d < std::min({num_dims, low.size(), high.size()}); ++d) {
+    if (mode == NormMode::kMeanStd && high[d] < 0) {
+      throw Error(ErrorKind::kData,
+                  str_cat("`std` of ", feature.name, ", dimension ", d, ": expected 0 or more, found ", high[d]), where,
+                  kComputeHint);
+    }
+    const double rounding = kStatsRounding * std::max({1.0, std::abs(low[d]), std::abs(high[d])});
+    if (mode != NormMode::kMeanStd && low[d] > high[d] + rounding) {
+      throw Error(ErrorKind::kData,
+                  str_cat("`", high_name, "` of ", feature.name, ", dimension ", d, ": expected at least ", low_name,
+                          " = ", low[d], ", found ", high[d]),
+                  where, kComputeHint);
+    }
+  }
 }
 
 }  // namespace
@@ -80,6 +111,7 @@ FeatureNormalizer::FeatureNormalizer(const schema::PolicyFeature& feature, NormM
   const auto [low, high] = stat_names(mode);
   low_ = stat_tensor(feature, mode, stats, low, formula);
   high_ = stat_tensor(feature, mode, stats, high, formula);
+  check_order(feature, mode, *stats, static_cast<size_t>(std::min(low_.size(0), high_.size(0))));
 }
 
 // The order of operations is LeRobot's (processor/normalize_processor.py _apply_transform): results are equal to the

@@ -33,8 +33,9 @@ class FeatureNormalizer {
 
   /// @param stats    null: the feature has no statistics at all, which only IDENTITY accepts
   /// @param feature  name and shape; statistics must have that shape ([D], or [3, 1, 1] for pictures)
-  /// @throws Error(kData) if the mode needs statistics that are missing, not finite, or of another size (hint: how to
-  ///         compute them)
+  /// @throws Error(kData) if the mode needs statistics that are missing, not finite, beyond float32, of another size,
+  /// or
+  ///         turned around: min > max, std < 0 (hint: how to compute them)
   FeatureNormalizer(const schema::PolicyFeature& feature, schema::NormMode mode, const schema::FeatureStats* stats,
                     double eps, NormFormula formula = NormFormula::kLeRobot);
 

@@ -107,6 +107,31 @@ TEST(Normalize, RefusesStatisticsThatDoNotFit) {
   EXPECT_THAT(message_of({"action", FeatureType::kAction, {2}}, NormMode::kMeanStd, &stats), HasSubstr("holds nan"));
 }
 
+TEST(Normalize, RefusesStatisticsThatFloat32CannotNormaliseBy) {
+  const schema::PolicyFeature action{"action", FeatureType::kAction, {2}};
+  schema::FeatureStats stats;
+  stats.values = {{"mean", {1, 2}}, {"std", {1, 1e300}}, {"q01", {0, -3e38}}, {"q99", {1, 3e38}}};
+  EXPECT_THAT(message_of(action, NormMode::kMeanStd, &stats),
+              HasSubstr("`std` of action holds 1e+300 in dimension 1, which float32 cannot normalise by"));
+  EXPECT_THAT(message_of(action, NormMode::kQuantiles, &stats), HasSubstr("`q01` of action holds -3e+38"));
+  EXPECT_THROW(FeatureNormalizer(action, NormMode::kMeanStd, &stats, 1e-8, NormFormula::kOpenpi), Error);
+}
+
+TEST(Normalize, RefusesARangeThatIsTurnedAround) {
+  const schema::PolicyFeature action{"action", FeatureType::kAction, {2}};
+  schema::FeatureStats stats;
+  stats.values = {{"mean", {1, 2}}, {"std", {1, -1}},  {"q01", {0, 1}}, {"q99", {1, 0.5}},
+                  {"min", {0, 2}},  {"max", {1, 1.5}}, {"q10", {3, 3}}, {"q90", {3, 3 - 1e-9}}};
+  EXPECT_THAT(message_of(action, NormMode::kQuantiles, &stats),
+              HasSubstr("`q99` of action, dimension 1: expected at least q01 = 1, found 0.5"));
+  EXPECT_THAT(message_of(action, NormMode::kMinMax, &stats),
+              HasSubstr("`max` of action, dimension 1: expected at least min = 2, found 1.5"));
+  EXPECT_THAT(message_of(action, NormMode::kMeanStd, &stats),
+              HasSubstr("`std` of action, dimension 1: expected 0 or more, found -1"));
+  EXPECT_EQ(message_of(action, NormMode::kQuantile10, &stats), "no error");  // rounding
+  EXPECT_THROW(FeatureNormalizer(action, NormMode::kQuantiles, &stats, 1e-8, NormFormula::kOpenpi), Error);
+}
+
 TEST(RelativeActions, EqualTheReference) {
   const Json json = Json::read_file(flexor::testing::tests_path("golden/preprocess/preprocess.json"));
   const Json& expected = json.at("relative");

@@ -83,6 +83,14 @@ class TokenizerJson final : public Tokenizer::Model {
     }
     return static_cast<int32_t>(value);
   }
+  void set_piece(int32_t id, const std::string& name) {
+    std::string& piece = pieces_[static_cast<size_t>(id)];
+    if (!piece.empty() && piece != name) {
+      throw Error(ErrorKind::kData, str_cat("token id ", id, " stands for both \"", piece, "\" and \"", name, "\""),
+                  path);
+    }
+    piece = name;
+  }
   [[noreturn]] void wrong_kind(const std::string& what) const {
     throw Error(ErrorKind::kData, str_cat("tokenizer.json is not of the Gemma kind: ", what), path,
                 "policy.tokenizer_path takes the PaliGemma tokenizer: its tokenizer.model or its tokenizer.json");
@@ -152,8 +160,8 @@ void TokenizerJson::read_model(const Json& model) {
     vocab_size = std::max<int64_t>(vocab_size, value + 1);
   }
   pieces_.resize(static_cast<size_t>(vocab_size));
-  for (const auto& [name, id] : vocab) {
-    pieces_[static_cast<size_t>(id)] = name;
+  for (const auto& [name, id] : members) {
+    set_piece(static_cast<int32_t>(id.as_int()), name);
   }
   bpe_.set_vocab(std::move(vocab));
   read_merges(model.at("merges"));
@@ -206,7 +214,7 @@ void TokenizerJson::read_added_tokens(const Json& json) {
   pieces_.resize(static_cast<size_t>(vocab_size));
   for (const AddedToken& token : tokens) {
     if (token.id < vocab_size) {
-      pieces_[static_cast<size_t>(token.id)] = token.content;
+      set_piece(token.id, token.content);
       (token.normalized ? after_ : before_).add(token);
     }
   }

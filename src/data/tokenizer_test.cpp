@@ -211,6 +211,18 @@ TEST(Tokenizer, SaysWhatIsWrongWithAFile) {
   EXPECT_THAT(message_of(temporary("normalizer.json", json.dump())), HasSubstr("its normalizer"));
 }
 
+TEST(Tokenizer, OneIdForTwoPiecesIsRefused) {
+  const Json whole = Json::read_file(tests_path("golden/tokenizer/hf/tokenizer.json"));
+  Json json = whole;
+  json["model"]["vocab"]["twice"] = json["model"]["vocab"]["<bos>"];
+  const std::string message = message_of(temporary("twice.json", json.dump()));
+  EXPECT_THAT(message, HasSubstr("stands for both \"<bos>\" and \"twice\""));
+  EXPECT_THAT(message, HasSubstr("twice.json"));
+  json = whole;
+  json["added_tokens"].as_array()[0]["content"] = "other";
+  EXPECT_THAT(message_of(temporary("added.json", json.dump())), HasSubstr("and \"other\""));
+}
+
 TEST(Tokenizer, TheVocabularyMustFitTheEmbeddingTable) {
   const Tokenizer tokenizer = Tokenizer::open(tests_path("golden/tokenizer"));  // 640 ids
   EXPECT_NO_THROW(check_vocabulary(tokenizer, 640));

@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "base/str_cat.h"
+#include "config/finding.h"
 #include "schema/openpi_policy.h"
 
 namespace flexor::models {
@@ -17,6 +18,20 @@ void set_dtype(const std::string& dtype, schema::PolicyConfig& config, ComputeOp
   }
   compute.autocast = dtype == "bfloat16_autocast";
   config.dtype = compute.autocast ? "float32" : dtype;
+}
+
+/// What is wrong about a policy's config.json is a fault of that file.
+void check_sizes(const schema::PolicyConfig& config, const std::string& folder) {
+  std::vector<config::Finding> findings = schema::check(config, "");
+  if (findings.empty()) {
+    return;
+  }
+  const std::string file = (std::filesystem::path(folder) / "config.json").string();
+  for (config::Finding& finding : findings) {
+    finding.where = file;
+    finding.hint = "copy config.json from the policy again, or put the value right";
+  }
+  throw config::to_error(findings, ErrorKind::kCheckpoint);
 }
 
 }  // namespace
@@ -34,6 +49,7 @@ std::unique_ptr<PolicyModel> open_model(const std::string& folder, const std::op
 std::unique_ptr<PolicyModel> open_model(const std::string& folder, schema::PolicyConfig config,
                                         const std::optional<std::string>& dtype, ComputeOptions compute,
                                         const LoadOptions& load) {
+  check_sizes(config, folder);
   set_dtype(dtype.value_or(config.dtype), config, compute);
   std::unique_ptr<PolicyModel> model = make_policy(config, compute);
   load_weights(*model, folder, load);

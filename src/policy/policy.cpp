@@ -1,5 +1,6 @@
 #include "policy/policy.h"
 
+#include <algorithm>
 #include <filesystem>
 #include <utility>
 
@@ -29,6 +30,14 @@ std::optional<data::Tokenizer> open_tokenizer(const std::string& folder, const d
     }
   }
   return std::nullopt;
+}
+
+void check_outputs(const schema::PolicyConfig& policy, const std::string& folder) {
+  const auto is_action = [](const schema::PolicyFeature& feature) { return feature.name == schema::kActionKey; };
+  if (std::ranges::none_of(policy.output_features, is_action)) {
+    throw Error(ErrorKind::kCheckpoint, str_cat("output_features has no `", schema::kActionKey, "`"),
+                (fs::path(folder) / "config.json").string(), "copy config.json from the policy again");
+  }
 }
 
 data::ProcessorConfig read_processor(const std::string& folder, const schema::PolicyConfig& policy,
@@ -61,6 +70,7 @@ Policy Policy::open(const std::string& folder, const PolicyOptions& options) {
     model = models::open_model(folder, std::move(openpi->policy), options.dtype, options.compute);
   } else {
     model = models::open_model(folder, options.dtype, options.compute);
+    check_outputs(model->config(), folder);
     processor = read_processor(folder, model->config(), options);
   }
   std::optional<data::Tokenizer> tokenizer = open_tokenizer(folder, processor, options);

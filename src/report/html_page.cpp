@@ -1,6 +1,7 @@
 #include "report/html_page.h"
 
 #include "base/str_cat.h"
+#include "base/text.h"
 
 namespace flexor::report {
 namespace {
@@ -61,7 +62,7 @@ std::string table_html(const std::vector<std::string>& header, const std::vector
 std::string escape_html(std::string_view text) {
   std::string out;
   out.reserve(text.size());
-  for (const char c : text) {
+  for (const char c : to_utf8(text)) {
     switch (c) {
       case '&':
         out += "&amp;";

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "base/text.h"
 
 namespace flexor::report {
 namespace {
@@ -88,6 +89,13 @@ TEST_F(RunReportTest, OnlyAPolicysLossIsAFlowMatchingLoss) {
   EXPECT_THAT(run_page(read_run(folder_)), HasSubstr("flow-matching loss"));
   write("config.yaml", "actor: {model: {num_bins: 201}}\n");
   EXPECT_THAT(run_page(read_run(folder_)), Not(HasSubstr("flow-matching loss")));
+}
+
+TEST_F(RunReportTest, APathOfOtherBytesIsShownAsUtf8) {
+  write("r\xFFn/metrics.jsonl", "{\"step\": 1, \"loss\": 1}\n");
+  const std::string html = run_page(read_run(folder_ + "/r\xFFn"));
+  EXPECT_TRUE(is_utf8(html));
+  EXPECT_THAT(html, HasSubstr("/r\xC3\xBFn</p>"));
 }
 
 TEST_F(RunReportTest, StepsRepeatedAfterAResumeCountOnce) {
