@@ -214,7 +214,8 @@ TEST(Tokenizer, SaysWhatIsWrongWithAFile) {
 TEST(Tokenizer, OneIdForTwoPiecesIsRefused) {
   const Json whole = Json::read_file(tests_path("golden/tokenizer/hf/tokenizer.json"));
   Json json = whole;
-  json["model"]["vocab"]["twice"] = json["model"]["vocab"]["<bos>"];
+  const Json id = json["model"]["vocab"]["<bos>"];  // a copy: the new member may move the others
+  json["model"]["vocab"]["twice"] = id;
   const std::string message = message_of(temporary("twice.json", json.dump()));
   EXPECT_THAT(message, HasSubstr("stands for both \"<bos>\" and \"twice\""));
   EXPECT_THAT(message, HasSubstr("twice.json"));
