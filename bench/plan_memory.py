@@ -6,9 +6,8 @@ before there was a model.
 
 MID is the folder of bench/peers/make_workload.py. The measured peak is VmHWM of the process after the second step (the
 first one has no moments during its backward pass) minus its VmRSS before the model is built, as the run's own log says;
-pages of files that are mapped and touched count, and so does memory of oneDNN and OpenMP, which is not predicted. Tensors
-of 1 MiB or more get memory of their own (MALLOC_MMAP_THRESHOLD_), so that what is measured is memory in use; --heap takes
-the C library's heap as it is, holes included. Exits with 1 if a row is further off than --tolerance.
+pages of files that are mapped and touched count, and so does the heap with its holes. Exits with 1 if a row is further off
+than --tolerance.
 """
 import argparse
 import json
@@ -21,9 +20,6 @@ import sys
 import tempfile
 
 
-HEAP = {"MALLOC_MMAP_THRESHOLD_": str(2**20)}
-
-
 def launch(command, ranks, folder):
     """Runs the ranks; what rank 0 logged."""
     with socket.socket() as probe:
@@ -31,7 +27,7 @@ def launch(command, ranks, folder):
         port = probe.getsockname()[1]
     processes = []
     for rank in range(ranks):
-        env = dict(os.environ, OMP_NUM_THREADS=str(max(1, 2 // ranks)), OMP_WAIT_POLICY="PASSIVE", **HEAP)
+        env = dict(os.environ, OMP_NUM_THREADS=str(max(1, 2 // ranks)), OMP_WAIT_POLICY="PASSIVE")
         if ranks > 1:
             env.update(RANK=str(rank), WORLD_SIZE=str(ranks), LOCAL_RANK=str(rank), LOCAL_WORLD_SIZE=str(ranks),
                        MASTER_ADDR="127.0.0.1", MASTER_PORT=str(port))
@@ -69,7 +65,7 @@ def value_row(flexor, folder, precision):
     """The workload of value_bench.py; `flexor bench value` says both figures."""
     out = subprocess.run([flexor, "bench", "value", "--model", folder, "--batch", f"{folder}/batch/batch.safetensors", "--precision",
                           precision, "--steps", "2", "--warmup", "1", "--json"], check=True, stdout=subprocess.PIPE,
-                         env=dict(os.environ, OMP_WAIT_POLICY="PASSIVE", **HEAP))
+                         env=dict(os.environ, OMP_WAIT_POLICY="PASSIVE"))
     found = json.loads(out.stdout)
     return {"model": "value", "dtype": precision, "ranks": 1, "strategy": "none", "batch_size": found["batch"],
             "predicted": found["predicted_peak_bytes"], "measured": found["peak_bytes"]}
@@ -84,12 +80,9 @@ def main():
     parser.add_argument("--strategies", default="none,zero2@2,zero3@2")
     parser.add_argument("--batch", type=int, default=4)
     parser.add_argument("--value", help="folder of `value_bench.py export`: its rows too")
-    parser.add_argument("--heap", action="store_true", help="the heap as it is, holes included")
     parser.add_argument("--tolerance", type=float, default=0.10)
     parser.add_argument("--json")
     options = parser.parse_args()
-    if options.heap:
-        HEAP.clear()
     rows = []
     print("| model | dtype | ranks, strategy | predicted MiB | measured MiB | measured / predicted |\n| --- | --- | --- | --- | --- | --- |")
 

@@ -16,6 +16,7 @@
 #include "recap/camera_slots.h"
 #include "recap/categorical.h"
 #include "recap/value_setup.h"
+#include "tensor/block_pool.h"
 #include "tensor/rng.h"
 #include "tensor/safetensors.h"
 #include "tensor/tensor.h"
@@ -139,15 +140,16 @@ double inference_step(models::ValueModel& model, const Workload& work) {
 
 double predicted_bytes(models::ValueModel& model, const Workload& work) {
   const models::BatchShape shape = models::shape_of(work.batch);
-  return train::plan_memory(train::parts_of(model),
-                            [&](models::MemoryTape& tape) { return models::sketch_loss(model, shape, tape); },
-                            {.batch_bytes = models::batch_bytes(model.config(), shape)})
+  return train::plan_memory(
+             train::parts_of(model), [&](models::MemoryTape& tape) { return models::sketch_loss(model, shape, tape); },
+             {.batch_bytes = models::batch_bytes(model.config(), shape), .program_bytes = train::kProgramBytes})
       .total();
 }
 
 int run_bench_value(const Args& args, const Io& io) {
   const auto o = config::parse<BenchValueOptions>(args);
   set_threads(o.threads);
+  use_block_pool();
   const models::ValueOptions options{.autocast = o.precision == "bf16",
                                      .gradient_checkpointing = o.gradient_checkpointing};
   const int64_t resident_before = resident_bytes();

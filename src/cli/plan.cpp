@@ -99,7 +99,7 @@ const Command kPlan{
         "    flexor plan --config run.yaml parallel.strategy=hybrid --ranks 16 --ranks-per-node 8\n"
         "    flexor plan --of value --config configs/recap_libero.yaml\n\n"
         "Goes through a step without computing: weights, masters, moments, gradients, what autograd keeps, buffers of "
-        "communication.\nThe program itself and what its allocator wastes come on top. Exit code 1 if the step does "
+        "communication.\nWhat the program has before there is a model comes on top. Exit code 1 if the step does "
         "not "
         "fit; the table then says what would.\n",
     .usage = &config::usage<PlanOptions>,

@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "base/str_cat.h"
+#include "tensor/block_pool.h"
 #include "tensor/large_buffer.h"
 #include "tensor/tensor.h"
 
@@ -46,7 +47,7 @@ ShardedParams::ShardedParams(std::vector<ParamPlace> params, const ModelBlocks& 
       homes_(params_.size()),
       shares_(params_.size()),
       touched_(params_.size()) {
-  keep_heap_small();
+  use_block_pool();
   make_groups(*world_);
   make_blocks(blocks);
   trim_heap();  // the parameters stood there one by one

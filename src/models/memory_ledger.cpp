@@ -9,7 +9,7 @@ namespace flexor::models {
 
 std::string_view memory_use_name(MemoryUse use) {
   constexpr std::array<std::string_view, kNumMemoryUses> kNames = {
-      "weights", "masters", "moments", "averages", "gradients", "communication", "batch", "activations"};
+      "weights", "masters", "moments", "averages", "gradients", "communication", "batch", "activations", "program"};
   return kNames[static_cast<size_t>(use)];
 }
 

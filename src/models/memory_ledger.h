@@ -10,8 +10,18 @@
 namespace flexor::models {
 
 /// What memory of a training step is for.
-enum class MemoryUse { kWeights, kMasters, kMoments, kAverages, kGradients, kCommunication, kBatch, kActivations };
-inline constexpr size_t kNumMemoryUses = 8;
+enum class MemoryUse {
+  kWeights,
+  kMasters,
+  kMoments,
+  kAverages,
+  kGradients,
+  kCommunication,
+  kBatch,
+  kActivations,
+  kProgram
+};
+inline constexpr size_t kNumMemoryUses = 9;
 std::string_view memory_use_name(MemoryUse use);  ///< "weights", "masters", ..., for tables and JSON
 
 /// Bytes in use at one moment. Doubles, since a plan may be absurd.

@@ -14,6 +14,7 @@
 #include "recap/ranks.h"
 #include "recap/recap_config.h"
 #include "recap/training_folder.h"
+#include "tensor/block_pool.h"
 #include "train/trainer.h"
 
 namespace flexor::recap {
@@ -46,6 +47,7 @@ template <typename Section>
 std::string begin_training(const RecapConfig& config, Step step, const Section& section, const TrainingFolder& run,
                            std::span<const std::string_view> free, dist::Group& group) {
   prepare_process(config);
+  use_block_pool();
   std::string checkpoint = resumed_checkpoint(section.runner, run, group);
   if (!checkpoint.empty()) {
     refuse_changes(run.folder() + "/config.yaml", section, free);

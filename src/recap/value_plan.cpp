@@ -75,7 +75,8 @@ train::MemoryPlan plan_value(models::ValueModel& model, const ValueStep& step, c
                                  .world = world,
                                  .ranks_per_copy = ranks_of_node,
                                  .has_masters = false,  // the weights are float32 themselves
-                                 .batch_bytes = (1 + kBatchesAhead) * models::batch_bytes(model.config(), batch)};
+                                 .batch_bytes = (1 + kBatchesAhead) * models::batch_bytes(model.config(), batch),
+                                 .program_bytes = train::kProgramBytes};
   return train::plan_memory(
       train::parts_of(model), [&](models::MemoryTape& tape) { return models::sketch_loss(model, batch, tape); }, setup);
 }

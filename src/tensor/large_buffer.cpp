@@ -2,25 +2,26 @@
 
 #include <c10/core/StorageImpl.h>
 #include <malloc.h>
-#include <sys/mman.h>
 
 #include "base/error.h"
 #include "base/str_cat.h"
-#include "tensor/absent.h"
+#include "tensor/block_pool.h"
 #include "tensor/tensor.h"
 
 namespace flexor {
 namespace {
 
-struct Mapping {
-  void* address;
-  size_t bytes;
-};
+void give_back(void* address) {
+  BlockPool::of_process().give(address);
+}
 
-void unmap(void* context) {
-  const auto* mapping = static_cast<Mapping*>(context);
-  ::munmap(mapping->address, mapping->bytes);
-  delete mapping;
+BlockPool::Block block_of(size_t bytes) {
+  const BlockPool::Block block = BlockPool::of_process().take(bytes);
+  if (block.address == nullptr) {
+    throw Error(ErrorKind::kRuntime, str_cat("no memory for a buffer of ", bytes, " bytes"), {},
+                "a smaller batch_size, or parallel.strategy=zero3 on more ranks");
+  }
+  return block;
 }
 
 }  // namespace
@@ -29,13 +30,8 @@ c10::DataPtr large_buffer(size_t bytes, c10::Device device, c10::Allocator* allo
   if (!device.is_cpu() || bytes == 0) {
     return allocator->allocate(bytes);
   }
-  void* address = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (address == MAP_FAILED) {
-    throw Error(ErrorKind::kRuntime, str_cat("no memory for a buffer of ", bytes, " bytes"), {},
-                "a smaller batch_size, or parallel.strategy=zero3 on more ranks");
-  }
-  ::madvise(address, bytes, MADV_HUGEPAGE);  // fewer page faults; no matter if the system has none
-  return {address, new Mapping{address, bytes}, &unmap, device};
+  void* address = block_of(bytes).address;
+  return {address, address, &give_back, device};
 }
 
 Tensor large_zeros(int64_t count, const at::TensorOptions& options) {
@@ -44,7 +40,14 @@ Tensor large_zeros(int64_t count, const at::TensorOptions& options) {
     return at::zeros({count}, options);
   }
   tensor.unsafeGetTensorImpl()->set_sizes_contiguous({count});
-  allocate_storage(tensor);  // fresh pages are zero
+  if (const size_t bytes = static_cast<size_t>(count) * tensor.element_size(); bytes > 0) {
+    const BlockPool::Block block = block_of(bytes);
+    tensor.storage().set_data_ptr_noswap({block.address, block.address, &give_back, tensor.device()});
+    tensor.storage().set_nbytes(bytes);
+    if (!block.is_zero) {
+      tensor.zero_();
+    }
+  }
   return tensor;
 }
 
@@ -58,13 +61,6 @@ Tensor lasting_zeros(const Tensor& like, at::ScalarType dtype) {
 Tensor lasting_copy(const Tensor& source, at::ScalarType dtype) {
   const at::NoGradGuard no_graph;
   return lasting_zeros(source, dtype).copy_(source);
-}
-
-void keep_heap_small() {
-#ifdef __GLIBC__
-  constexpr int kLarge = 4 << 20;  // bytes; the default grows up to 32 MiB with what is let go of
-  ::mallopt(M_MMAP_THRESHOLD, kLarge);
-#endif
 }
 
 void trim_heap() {

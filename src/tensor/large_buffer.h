@@ -6,8 +6,8 @@
 
 namespace flexor {
 
-/// Memory that is the system's again as soon as it is let go of: buffers that come and go in every step would otherwise
-/// leave holes in the heap, which grows by them. On devices other than the CPU it is that of `allocator`.
+/// Memory of the process' BlockPool: buffers that come and go in every step would otherwise leave holes in the heap,
+/// which grows by them. On devices other than the CPU it is that of `allocator`.
 c10::DataPtr large_buffer(size_t bytes, c10::Device device, c10::Allocator* allocator);
 
 /// A tensor of `count` zeros in such a buffer.
@@ -18,10 +18,6 @@ at::Tensor large_zeros(int64_t count, const at::TensorOptions& options);
 at::Tensor lasting_zeros(const at::Tensor& like, at::ScalarType dtype);
 /// The values of `source` in such a tensor.
 at::Tensor lasting_copy(const at::Tensor& source, at::ScalarType dtype);
-
-/// From now on tensors of several MiB take memory in that way too, of the whole process. Their pages are fresh each
-/// time, which costs time in models whose tensors are not much larger anyway.
-void keep_heap_small();
 
 /// Gives the free pages of the heap back to the system.
 void trim_heap();

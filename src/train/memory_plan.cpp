@@ -96,6 +96,7 @@ class StepSketch {
   StepSketch(const ModelParts& model, const MemorySetup& setup) : model_(model), setup_(setup), tape_(ledger_) {
     hold_weights();
     held_.push_back(ledger_.hold(MemoryUse::kBatch, setup.batch_bytes));
+    held_.push_back(ledger_.hold(MemoryUse::kProgram, setup.program_bytes));
     const bool is_divided = shards_ != nullptr;
     tape_.set_observer(is_divided ? static_cast<models::SketchObserver*>(shards_.get()) : plain_.get());
     for (const auto& [name, place] : model_.params) {

@@ -146,7 +146,8 @@ MemoryPlan plan_policy(models::PolicyModel& model, const TrainConfig& config, co
                           .has_masters = config.optimizer.master_dtype == "float32",
                           .has_ema = config.ema.enable,
                           .unread_is_mapped = leaves_unread_in_file(config, policy),
-                          .batch_bytes = held_batches(config) * models::batch_bytes(policy, batch)};
+                          .batch_bytes = held_batches(config) * models::batch_bytes(policy, batch),
+                          .program_bytes = kProgramBytes};
   return plan_memory(
       parts_of(model), [&](models::MemoryTape& tape) { return models::sketch_loss(model, batch, tape); }, setup);
 }

@@ -20,6 +20,7 @@
 #include "dist/cpu_mask.h"
 #include "dist/launch_env.h"
 #include "nn/named_params.h"
+#include "tensor/block_pool.h"
 #include "tensor/tensor.h"
 #include "train/checkpoint.h"
 #include "train/policy_plan.h"
@@ -172,6 +173,7 @@ void check_unchanged(const RunPlan& plan, const config::Sources& sources, int64_
 /// What holds for the whole process. Before anything computes: threads inherit the processors of the one that starts
 /// them.
 dist::Slice apply_settings(const TrainConfig& config) {
+  use_block_pool();
   dist::Slice slice;
   if (config.runtime.bind != "none") {
     const dist::Launch launch = dist::resolve_launch(dist::process_env());

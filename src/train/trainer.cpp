@@ -127,7 +127,8 @@ void Trainer::compare_memory() {
   }
   const auto on_device = device::memory();
   const bool has_moments = step == 2 || first_step_ > 0;
-  const double predicted = has_moments ? plan_->total() : plan_->first_step;
+  const double of_host = on_device ? plan_->peak.of(models::MemoryUse::kProgram) : 0.0;
+  const double predicted = (has_moments ? plan_->total() : plan_->first_step) - of_host;
   const double measured = parts_.parallel->max(static_cast<double>(
       on_device ? on_device->peak_allocated : peak_resident_bytes() - parts_.memory.resident_before));
   log_info(parts_.parallel->world() > 1 ? "memory of the fullest rank" : "memory",
