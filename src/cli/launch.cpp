@@ -53,12 +53,29 @@ struct Request {
   std::vector<std::string> command;
 };
 
+[[noreturn]] void refuse_early(const std::vector<std::string>& command) {
+  throw Error(ErrorKind::kUsage, str_cat("expected '--' before the command, found '", command[0], "'"), {},
+              str_cat("flexor launch ... -- ", join_text(command, " ")));
+}
+
+/// A command whose "--" was forgotten: its flags would be called unknown.
+void check_dashes(const Args& args) {
+  for (size_t i = 1; i < args.size(); ++i) {
+    const bool is_command = args[i] == "train" || args[i] == "eval" || args[i] == "recap" || args[i] == "bench";
+    if (is_command && !args[i - 1].starts_with("-")) {
+      refuse_early({args.begin() + static_cast<std::ptrdiff_t>(i), args.end()});
+    }
+  }
+}
+
 Request parse_request(const Args& args) {
   const auto dashes = std::ranges::find(args, "--");
+  if (dashes == args.end()) {
+    check_dashes(args);
+  }
   Request request{.options = config::parse<LaunchOptions>(Args(args.begin(), dashes)), .command = {}};
   if (const std::vector<std::string>& early = request.options.command; !early.empty()) {
-    throw Error(ErrorKind::kUsage, str_cat("expected '--' before the command, found '", early[0], "'"), {},
-                str_cat("flexor launch ... -- ", join_text(early, " ")));
+    refuse_early(early);
   }
   if (dashes != args.end()) {
     request.command.assign(dashes + 1, args.end());

@@ -70,7 +70,7 @@ std::vector<const EpisodeRecord*> select_records(const std::vector<EpisodeRecord
       throw Error(ErrorKind::kConfig,
                   str_cat("no episode ", episode, "; the dataset has ", records.size(), " (",
                           records.front().episode_index, " to ", records.back().episode_index, ")"),
-                  options.root, "dataset.episodes lists episode_index values");
+                  options.root, "episodes are named by their episode_index");
     }
     selected.push_back(&*found);
   }

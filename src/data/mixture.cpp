@@ -13,9 +13,10 @@
 namespace flexor::data {
 namespace {
 
-[[noreturn]] void differ(const Dataset& a, const Dataset& b, const std::string& what) {
+[[noreturn]] void differ(const Dataset& a, const Dataset& b, const std::string& what,
+                         const std::string& hint = "give cameras and features the same names with rename_map") {
   throw Error(ErrorKind::kData, str_cat("the datasets of the mixture differ in ", what),
-              str_cat(a.root(), " and ", b.root()), "give cameras and features the same names with rename_map");
+              str_cat(a.root(), " and ", b.root()), hint);
 }
 
 std::string camera_names(const Dataset& dataset) {
@@ -43,7 +44,8 @@ std::vector<int64_t> match_cameras(const Dataset& first, const Dataset& other) {
 
 void check_columns(const Dataset& first, const Dataset& other) {
   if (!(first.info().fps == other.info().fps)) {
-    differ(first, other, str_cat("fps: ", first.fps(), " and ", other.fps()));
+    differ(first, other, str_cat("fps: ", first.fps(), " and ", other.fps()),
+           "a mixture has one rate: train on the datasets apart");
   }
   for (const std::string_view name : {schema::kStateKey, schema::kActionKey}) {
     const int64_t a = first.has_column(name) ? first.width(name) : 0,

@@ -1,6 +1,7 @@
 #include "train/train_config.h"
 
 #include <algorithm>
+#include <filesystem>
 
 #include "base/error.h"
 #include "base/str_cat.h"
@@ -171,7 +172,8 @@ void check_policy(const TrainConfig& c, Rules& rules) {
   const PolicySection& p = c.policy;
   rules.require(p.path.empty() || p.vlm_path.empty(), "policy.vlm_path",
                 "policy.path already holds the language model");
-  rules.require(!p.fit_to_data || p.path.empty(), "policy.fit_to_data", "the sizes of policy.path are given");
+  rules.require(!p.fit_to_data || p.path.empty(), "policy.fit_to_data", "the sizes of policy.path are given",
+                "policy.fit_to_data=false");
   rules.require(!(c.lora.enable && c.ema.enable), "ema.enable",
                 "a moving average of low-rank adapters is not supported", "ema.enable=false");
   rules.require(
@@ -195,8 +197,7 @@ std::vector<config::Finding> check(const TrainConfig& c, int64_t world) {
   rules.require(!c.output_dir.empty() || !c.resume_dir().empty(), "output_dir",
                 "expected a folder for the run, found none", "output_dir=DIR");
   rules.require(world == 1 || c.parallel.strategy != "none", "parallel.strategy",
-                str_cat("none is for a single rank, found ", world, " ranks"),
-                "parallel.strategy=ddp, or start one process without a launcher");
+                str_cat("none is for a single rank, found ", world, " ranks"), "parallel.strategy=ddp, or one rank");
   return std::move(rules.findings);
 }
 
@@ -256,6 +257,25 @@ int64_t samples_in(const std::string& batch_file) {
   return action->shape[0];
 }
 
+/// The policy of a run's last checkpoint, or of a checkpoint; "" if `path` is neither.
+std::string policy_inside(const std::string& path) {
+  for (const char* below : {"/checkpoints/last/pretrained_model", "/pretrained_model"}) {
+    std::error_code code;
+    if (!path.empty() && std::filesystem::is_regular_file(path + below + "/config.json", code)) {
+      return path + below;
+    }
+  }
+  return {};
+}
+
+schema::PolicyConfig given_policy(const std::string& path) {
+  if (const std::string inner = policy_inside(path); !inner.empty()) {
+    throw Error(ErrorKind::kConfig, "'policy.path': expected a policy, found the folder of a run or a checkpoint", path,
+                "policy.path=" + inner);
+  }
+  return schema::read_policy_config(path);
+}
+
 }  // namespace
 
 TrainConfig load_train_config(const config::Sources& sources, int64_t world, const TrainConfig* base) {
@@ -267,7 +287,7 @@ TrainConfig load_train_config(const config::Sources& sources, int64_t world, con
     const PolicySection given = peek_policy(sources, world, origins);
     const std::string type = origins.is_set("policy.type") ? given.config.type : std::string();
     if (!given.path.empty()) {
-      config.policy.config = schema::read_policy_config(given.path);
+      config.policy.config = given_policy(given.path);
     } else if (!type.empty()) {
       config.policy.config = schema::default_policy_config(type);
     } else {
